@@ -1,0 +1,154 @@
+package semel
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Fingerprint identifies what a request asks for: a version byte and a SHA-256
+// over its canonical form. Requests that differ only in representation have
+// one fingerprint.
+type Fingerprint [33]byte
+
+// fingerprintVersion is the current canonical form. A stored fingerprint is
+// compared in the version it was stored in.
+const fingerprintVersion = 1
+
+// String is the version and the digest, for people.
+func (f Fingerprint) String() string { return fmt.Sprintf("%d:%s", f[0], hex.EncodeToString(f[1:])) }
+
+// Validate reports what is wrong with r as a request that can be claimed.
+func (r *Request) Validate() error {
+	if r.Kind == "" {
+		return &InputError{Field: "request", Problem: "names no kind of destination"}
+	}
+	if len(r.Body) > MaxBody {
+		return &InputError{Field: "body", Problem: fmt.Sprintf("has %d bytes, the limit is %d", len(r.Body), MaxBody),
+			Hint: "send a reference to the data instead"}
+	}
+	for _, a := range r.Args {
+		if strings.IndexByte(a, 0) >= 0 {
+			return &InputError{Field: "argument", Problem: "contains a NUL byte", Hint: "remove it"}
+		}
+	}
+	_, err := r.Fingerprint()
+	return err
+}
+
+// Fingerprint computes the identity of the request. It fails with *InputError
+// when two readers could read the request differently, for example when a JSON
+// member appears twice.
+func (r *Request) Fingerprint() (Fingerprint, error) {
+	parts, err := r.parts()
+	if err != nil {
+		return Fingerprint{}, err
+	}
+	body, err := r.canonicalBody()
+	if err != nil {
+		return Fingerprint{}, err
+	}
+	h := sha256.New()
+	write := func(s string) {
+		var n [20]byte
+		h.Write(append(strconv.AppendInt(n[:0], int64(len(s)), 10), ':'))
+		h.Write([]byte(s))
+	}
+	write("semel-fingerprint-1")
+	for _, p := range parts {
+		write(p.name)
+		write(p.value)
+	}
+	write("body")
+	write(string(body))
+	var f Fingerprint
+	f[0] = fingerprintVersion
+	copy(f[1:], h.Sum(nil))
+	return f, nil
+}
+
+// part is one named piece of a request's identity, body apart.
+type part struct{ name, value string }
+
+func (r *Request) parts() ([]part, error) {
+	parts := []part{{"kind", r.Kind}, {"method", r.Method}}
+	if r.URL != "" {
+		u, err := url.Parse(r.URL)
+		if err != nil {
+			return nil, &InputError{Field: "url", Problem: "cannot be read: " + err.Error(), Hint: "write it as https://host/path"}
+		}
+		if u.Host == "" || u.Scheme == "" {
+			return nil, &InputError{Field: "url", Problem: fmt.Sprintf("%q has no scheme or host", r.URL), Hint: "write it as https://host/path"}
+		}
+		port := u.Port()
+		if port == "" {
+			port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
+		}
+		path := u.EscapedPath()
+		if path == "" {
+			path = "/"
+		}
+		parts = append(parts, part{"url.scheme", strings.ToLower(u.Scheme)}, part{"url.host", strings.ToLower(u.Hostname())},
+			part{"url.port", port}, part{"url.path", path}, part{"url.query", u.RawQuery})
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
+		parts = append(parts, part{"header." + strings.ToLower(name), r.Header[name]})
+	}
+	for i, a := range r.Args {
+		parts = append(parts, part{"argument " + strconv.Itoa(i), a})
+	}
+	mediaType := strings.ToLower(strings.TrimSpace(r.MediaType))
+	return append(parts, part{"media type", mediaType}), nil
+}
+
+func (r *Request) canonicalBody() ([]byte, error) {
+	if !isJSON(r.MediaType) {
+		return r.Body, nil
+	}
+	v, err := parseJSON(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	return appendCanonical(nil, v, "", r.isVolatile), nil
+}
+
+func (r *Request) isVolatile(path string) bool { return slices.Contains(r.Volatile, path) }
+
+// Diff names the fields in which two requests differ, for a conflict.
+func (r *Request) Diff(other *Request) []string {
+	var out []string
+	a, _ := r.parts()
+	b, _ := other.parts()
+	values := map[string][2]string{}
+	names := []string{}
+	for i, ps := range [][]part{a, b} {
+		for _, p := range ps {
+			v, seen := values[p.name]
+			if !seen {
+				names = append(names, p.name)
+			}
+			v[i] = "=" + p.value
+			values[p.name] = v
+		}
+	}
+	for _, n := range names {
+		if v := values[n]; v[0] != v[1] {
+			out = append(out, n)
+		}
+	}
+	if bytes.Equal(r.Body, other.Body) {
+		return out
+	}
+	va, erra := parseJSON(r.Body)
+	vb, errb := parseJSON(other.Body)
+	if erra != nil || errb != nil || !isJSON(r.MediaType) || !isJSON(other.MediaType) {
+		return append(out, "body")
+	}
+	return append(out, diff(va, vb, "", other.isVolatile)...)
+}

@@ -1,0 +1,201 @@
+package semel
+
+import (
+	"slices"
+	"time"
+)
+
+// Transition is one row of the state table.
+type Transition struct {
+	From State     // empty for an operation nobody claimed
+	On   EventKind // what happened
+	When string    // the condition, in words; empty for always
+	To   State
+	test func(o *Operation, ev *Event) bool
+	mark func(o *Operation, ev *Event) // raises an incident, counts
+}
+
+// Transitions is the whole state table, in the order in which Apply reads it:
+// the first row that matches decides. An event with no row cannot happen.
+func Transitions() []Transition { return slices.Clone(transitions) }
+
+var transitions = []Transition{
+	{From: "", On: EvClaimed, To: InProgress},
+
+	{From: InProgress, On: EvConfirmed, To: Completed},
+	{From: InProgress, On: EvFound, To: Completed},
+	{From: InProgress, On: EvRefused, When: "by the current attempt, no other open", To: Failed, test: isCurrentAlone},
+	{From: InProgress, On: EvRefused, When: "by the current attempt, an older one open", To: Unknown, test: isCurrent},
+	{From: InProgress, On: EvRefused, When: "by an older attempt", To: InProgress},
+	{From: InProgress, On: EvRetained, When: "by the current attempt", To: Failed, test: isCurrent},
+	{From: InProgress, On: EvRetained, When: "by an older attempt", To: InProgress},
+	{From: InProgress, On: EvLost, When: "by the current attempt", To: Unknown, test: isCurrent},
+	{From: InProgress, On: EvLost, When: "by an older attempt", To: InProgress},
+	{From: InProgress, On: EvLapsed, When: "the lease is over", To: Unknown, test: isLapsed},
+	{From: InProgress, On: EvCancelAsked, To: InProgress},
+	{From: InProgress, On: EvCancelled, When: "by the current attempt, no other open", To: Failed, test: isCurrentAlone},
+	{From: InProgress, On: EvCancelled, When: "by the current attempt, an older one open", To: Unknown, test: isCurrent},
+	{From: InProgress, On: EvJoined, To: InProgress},
+
+	{From: Failed, On: EvClaimed, When: "nothing blocks", To: InProgress, test: isUnblocked},
+	{From: Failed, On: EvConfirmed, To: Unknown, mark: effectAfterFailure},
+	{From: Failed, On: EvFound, To: Unknown, mark: effectAfterFailure},
+	{From: Failed, On: EvContradiction, To: Unknown, mark: effectAfterFailure},
+	{From: Failed, On: EvRefused, To: Failed},
+	{From: Failed, On: EvRetained, To: Failed},
+	{From: Failed, On: EvLost, To: Failed},
+	{From: Failed, On: EvAbsent, To: Failed},
+	{From: Failed, On: EvNoAnswer, To: Failed},
+	{From: Failed, On: EvCancelAsked, To: Failed},
+	{From: Failed, On: EvCancelled, To: Failed},
+	{From: Failed, On: EvJoined, To: Failed},
+	{From: Failed, On: EvExpired, To: Failed},
+
+	{From: Unknown, On: EvClaimed, When: "nothing blocks", To: InProgress, test: isUnblocked},
+	{From: Unknown, On: EvConfirmed, When: "an incident is open", To: Unknown, test: hasIncident},
+	{From: Unknown, On: EvConfirmed, To: Completed},
+	{From: Unknown, On: EvFound, When: "an incident is open", To: Unknown, test: hasIncident},
+	{From: Unknown, On: EvFound, To: Completed},
+	{From: Unknown, On: EvAbsent, When: "absence is proven, no incident open", To: Failed, test: isProven},
+	{From: Unknown, On: EvAbsent, To: Unknown},
+	{From: Unknown, On: EvNoAnswer, To: Unknown},
+	{From: Unknown, On: EvRefused, When: "it was the last open attempt, no incident open", To: Failed, test: isLastOpen},
+	{From: Unknown, On: EvRefused, To: Unknown},
+	{From: Unknown, On: EvRetained, When: "no incident open", To: Failed, test: hasNoIncident},
+	{From: Unknown, On: EvRetained, To: Unknown},
+	{From: Unknown, On: EvCancelled, When: "it was the last open attempt, no incident open", To: Failed, test: isLastOpen},
+	{From: Unknown, On: EvCancelled, To: Unknown},
+	{From: Unknown, On: EvLost, To: Unknown},
+	{From: Unknown, On: EvHappened, When: "no incident open", To: Completed, test: hasNoIncident},
+	{From: Unknown, On: EvDidNotHappen, When: "absence had its time, or forced; no incident open", To: Failed, test: isSettleable},
+	{From: Unknown, On: EvCancelAsked, To: Unknown},
+	{From: Unknown, On: EvContradiction, To: Unknown, mark: contradiction},
+	{From: Unknown, On: EvIncident, When: "found completed", To: Completed, test: corrects(Completed)},
+	{From: Unknown, On: EvIncident, When: "found failed", To: Failed, test: corrects(Failed)},
+	{From: Unknown, On: EvIncident, When: "still unknown", To: Unknown, test: corrects(Unknown)},
+	{From: Unknown, On: EvJoined, To: Unknown},
+
+	{From: Completed, On: EvConfirmed, When: "the same effect", To: Completed, test: isSameEffect},
+	{From: Completed, On: EvConfirmed, When: "a second, different effect", To: Completed, mark: duplicateEffect},
+	{From: Completed, On: EvFound, When: "the same effect", To: Completed, test: isSameEffect},
+	{From: Completed, On: EvFound, When: "a second, different effect", To: Completed, mark: duplicateEffect},
+	{From: Completed, On: EvRefused, When: "by the attempt that completed it", To: Completed, test: isWinner, mark: contradiction},
+	{From: Completed, On: EvRefused, To: Completed},
+	{From: Completed, On: EvRetained, To: Completed, mark: contradiction},
+	{From: Completed, On: EvContradiction, To: Completed, mark: contradiction},
+	{From: Completed, On: EvAbsent, When: "absence is proven", To: Completed, test: isProven, mark: contradiction},
+	{From: Completed, On: EvAbsent, To: Completed},
+	{From: Completed, On: EvNoAnswer, To: Completed},
+	{From: Completed, On: EvLost, To: Completed},
+	{From: Completed, On: EvCancelAsked, To: Completed},
+	{From: Completed, On: EvCancelled, To: Completed},
+	{From: Completed, On: EvIncident, When: "it stands", To: Completed, test: corrects(Completed)},
+	{From: Completed, On: EvIncident, When: "found failed", To: Failed, test: corrects(Failed)},
+	{From: Completed, On: EvIncident, When: "found unknown", To: Unknown, test: corrects(Unknown)},
+	{From: Completed, On: EvJoined, To: Completed},
+	{From: Completed, On: EvExpired, To: Completed},
+}
+
+func isCurrent(o *Operation, ev *Event) bool { return ev.Attempt == o.Attempt }
+func isCurrentAlone(o *Operation, ev *Event) bool {
+	return isCurrent(o, ev) && !o.openBesides(ev.Attempt)
+}
+func isLapsed(o *Operation, ev *Event) bool     { return !ev.At.Before(o.LeaseUntil) }
+func hasIncident(o *Operation, _ *Event) bool   { return o.Incident != "" }
+func hasNoIncident(o *Operation, _ *Event) bool { return o.Incident == "" }
+func isUnblocked(o *Operation, ev *Event) bool {
+	return o.Incident == "" && !o.Expired && (ev.Force || !o.Cancel && !o.Cancelled)
+}
+func isWinner(o *Operation, ev *Event) bool { return ev.Attempt != 0 && ev.Attempt == o.winner }
+func isLastOpen(o *Operation, ev *Event) bool {
+	return o.Incident == "" && !o.openBesides(ev.Attempt) && o.has(ev.Attempt)
+}
+
+func isProven(o *Operation, ev *Event) bool {
+	at, ok := o.ProofAt(o.Contract)
+	return ok && o.Incident == "" && !ev.AskedAt.IsZero() && !ev.AskedAt.Before(at)
+}
+
+// isSettleable: a person's "it did not happen" needs the time after which no
+// attempt can still act, or an explicit override.
+func isSettleable(o *Operation, ev *Event) bool {
+	return o.Incident == "" && (ev.Force || !ev.At.Before(o.QuietAt()))
+}
+
+func corrects(s State) func(*Operation, *Event) bool {
+	return func(o *Operation, ev *Event) bool { return o.Incident != "" && ev.Correction == s }
+}
+
+// isSameEffect: the same attempt speaking twice, the same reference, or a
+// destination that promises one effect per key.
+func isSameEffect(o *Operation, ev *Event) bool {
+	known, told := "", ""
+	if o.Result != nil {
+		known = o.Result.Reference
+	}
+	if ev.Result != nil {
+		told = ev.Result.Reference
+	}
+	if known != "" && told != "" {
+		return known == told
+	}
+	if ev.Attempt != 0 && ev.Attempt == o.winner || ev.Kind == EvFound && o.winner == 0 {
+		return true
+	}
+	switch o.Contract.Protection {
+	case Transactional, Commutes, Absolute, Keyed:
+		return true
+	case Lookup, Unprotected:
+		// One attempt, one effect: a lookup or a person that completed it spoke of the same one.
+		return len(o.Attempts) == 1
+	}
+	return false
+}
+
+func (o *Operation) has(attempt int) bool { return attempt >= 1 && attempt <= len(o.Attempts) }
+
+// QuietAt is the first moment at which no open attempt can still act, as far
+// as the contract declares it: the last moment its bytes could leave plus the
+// longest processing, or the attempt timeout where that is undeclared.
+func (o *Operation) QuietAt() time.Time {
+	var at time.Time
+	for _, a := range o.Attempts {
+		if !a.Open {
+			continue
+		}
+		sent := a.ClosedAt
+		if sent.IsZero() {
+			sent = a.SendBy.Add(o.Contract.writeTimeout())
+		}
+		if sent.After(at) {
+			at = sent
+		}
+	}
+	if at.IsZero() {
+		return at
+	}
+	return at.Add(o.Contract.processing() + o.Contract.VisibleAfter + o.Contract.skew())
+}
+
+func effectAfterFailure(o *Operation, ev *Event) {
+	o.Incident = "an effect was reported after the operation was settled as failed"
+	contradictedBy(o, ev)
+}
+
+func duplicateEffect(o *Operation, ev *Event) {
+	o.Incident = "duplicate effect: a second, different effect was reported"
+	contradictedBy(o, ev)
+}
+
+func contradiction(o *Operation, ev *Event) {
+	o.Incident = "contradicting evidence: " + string(ev.Kind)
+	contradictedBy(o, ev)
+}
+
+func contradictedBy(o *Operation, ev *Event) {
+	if ev.Result != nil && ev.Result.Reference != "" {
+		o.Incident += " (" + ev.Result.Reference + ")"
+	} else if ev.Reference != "" {
+		o.Incident += " (" + ev.Reference + ")"
+	}
+}
