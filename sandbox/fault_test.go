@@ -152,6 +152,34 @@ func TestFaultCanBeLimitedToOneRequestOfAReference(t *testing.T) {
 	wantCount(t, s, sandbox.Transfers, "r", 3)
 }
 
+func TestLookupsAreCountedApart(t *testing.T) {
+	s := start(t, sandbox.Options{})
+	get(s, "/v1/transfers?reference=r")
+	if got := post(s, sandbox.Transfers, order, "Sandbox-Fault", "refuse@1"); got.Status != 422 {
+		t.Errorf("got %+v, want the fault of the first request", got)
+	}
+}
+
+func TestFaultReachesReplaysToo(t *testing.T) {
+	for fault, want := range map[string]struct {
+		status   int
+		replayed bool
+	}{
+		"drop_after": {}, "late": {}, "error_after": {500, true}, "bad_gateway": {502, false}, "partial": {201, true}, "retained_error": {201, true},
+	} {
+		s := start(t, sandbox.Options{})
+		post(s, sandbox.Charges, order, "Idempotency-Key", "k")
+		got := post(s, sandbox.Charges, order, "Idempotency-Key", "k", "Sandbox-Fault", fault)
+		if got.Status != want.status || got.Replayed != want.replayed {
+			t.Errorf("%s: got %+v, want %+v", fault, got, want)
+		}
+		if got := post(s, sandbox.Charges, order, "Idempotency-Key", "k"); got.Status != 201 {
+			t.Errorf("after %s: got %+v, want the first answer", fault, got)
+		}
+		wantCount(t, s, sandbox.Charges, "r", 1)
+	}
+}
+
 func TestBadFaultIsNamedAndDoesNothing(t *testing.T) {
 	for _, fault := range []string{"drop", "drop_after@", "drop_after@0", "none@1", "drop_after,"} {
 		s := start(t, sandbox.Options{})

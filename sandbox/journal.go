@@ -144,12 +144,6 @@ func (j *journal) close() error {
 	if j.file == nil {
 		return nil
 	}
-	err := j.file.Close()
-	j.file, j.broken = closed{}, errors.New("the ledger is closed")
-	return err
+	j.broken = errors.New("the ledger is closed")
+	return j.file.Close()
 }
-
-// closed stands in for the file of a closed journal.
-type closed struct{ storage }
-
-func (closed) Close() error { return nil }

@@ -93,6 +93,8 @@ func TestOnlyChargesHonourKeys(t *testing.T) {
 		post(s, resource, order, "Idempotency-Key", "k")
 		post(s, resource, order, "Idempotency-Key", "k")
 		wantCount(t, s, resource, "r", 2)
+		post(s, resource, order, "Idempotency-Key", "")
+		wantCount(t, s, resource, "r", 3)
 	}
 }
 
@@ -133,6 +135,15 @@ func TestConcurrentRequestsWithOneKeyActOnce(t *testing.T) {
 		t.Errorf("answers: got %v, want one 201 and otherwise replays and 409", seen)
 	}
 	wantCount(t, s, sandbox.Charges, "r", 1)
+}
+
+func TestRunningRequestKeepsItsKeyPastTheWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, sandbox.Options{Window: time.Hour, Delay: 3 * time.Hour})
+		post(s, sandbox.Charges, order, "Idempotency-Key", "k", "Sandbox-Fault", "late")
+		time.Sleep(2 * time.Hour) // virtual
+		wantIn(t, post(s, sandbox.Charges, order, "Idempotency-Key", "k"), 409, "in_use")
+	})
 }
 
 func TestKeyOfARunningRequestIsInUse(t *testing.T) {

@@ -98,9 +98,9 @@ func TestZeroOptionsServeEachResource(t *testing.T) {
 
 func TestAnswerEchoesRequestExactly(t *testing.T) {
 	s := start(t, sandbox.Options{})
-	body := `{ "reference":"r", "amount":9007199254740993, "rate": 1.10, "big": 123456789012345678901234567890, "note":"<&>" , "deep": {"b":1e2,"a":[ ]} }`
+	body := `{ "reference":"r", "amount":9007199254740993, "rate": 1.10, "big": 123456789012345678901234567890, "<&>":"<&>" , "deep": {"b":1e2,"a":[ ]} }`
 	got := post(s, sandbox.Charges, body)
-	wantIn(t, got, 201, `"reference":"r","amount":9007199254740993,"rate":1.10,"big":123456789012345678901234567890,"note":"<&>","deep":{"b":1e2,"a":[ ]}}`)
+	wantIn(t, got, 201, `"reference":"r","amount":9007199254740993,"rate":1.10,"big":123456789012345678901234567890,"<&>":"<&>","deep":{"b":1e2,"a":[ ]}}`)
 	if e := s.Effects()[0]; e.Amount != 9007199254740993 {
 		t.Errorf("amount in the ledger: got %d", e.Amount)
 	}
