@@ -176,6 +176,9 @@ func TestFaultReachesReplaysToo(t *testing.T) {
 		if got := post(s, sandbox.Charges, order, "Idempotency-Key", "k"); got.Status != 201 {
 			t.Errorf("after %s: got %+v, want the first answer", fault, got)
 		}
+		if lost := s.Summary()[sandbox.Charges].Lost; lost != 0 {
+			t.Errorf("after %s: got %d effects lost, want 0: the first answer arrived", fault, lost)
+		}
 		wantCount(t, s, sandbox.Charges, "r", 1)
 	}
 }
