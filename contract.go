@@ -78,6 +78,12 @@ type Contract struct {
 	LookupURL string `json:"lookup_url,omitzero"`
 	FoundIn   string `json:"found_in,omitzero"`
 	CanLookUp bool   `json:"can_look_up,omitzero"`
+	// Check is the program that tells whether a command happened: exit 0 it
+	// did, 1 it did not, anything else is no answer.
+	Check string `json:"check,omitzero"`
+	// NoEffectExit lists the exit codes with which a command promises that
+	// nothing happened.
+	NoEffectExit []int `json:"no_effect_exit,omitzero"`
 	// VisibleAfter is how long after an effect a lookup may still miss it.
 	VisibleAfter time.Duration `json:"visible_after,omitzero"`
 	// AbsenceIsProof: a lookup that finds nothing after VisibleAfter proves
@@ -141,7 +147,7 @@ func (c *Contract) Validate() error {
 }
 
 func (c *Contract) looksUp() bool {
-	return c.CanLookUp || c.LookupURL != "" || c.Protection == Transactional
+	return c.CanLookUp || c.LookupURL != "" || c.Check != "" || c.Protection == Transactional
 }
 
 // Margin is how long before the end of the destination's window Semel stops

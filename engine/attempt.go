@@ -1,0 +1,252 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/semel-dev/semel"
+)
+
+// freshClaim is how long after a claim the pre-send check needs no look at the
+// store: the claim itself tested the cancel request.
+const freshClaim = time.Second
+
+// grace is how long past its timeout a destination may take to say so.
+const grace = 2 * time.Second
+
+var (
+	errTooLate   = errors.New("the time for sending was over")
+	errFenced    = errors.New("the claim was lost")
+	errCancelled = errors.New("it was cancelled")
+	errTwice     = errors.New("one attempt may send only once")
+)
+
+// claim commits the next attempt. The returned held counts its deadline from
+// before the store was asked.
+func (p *pursuit) claim(ctx context.Context, o semel.Operation, token semel.ID) (semel.Operation, *held, error) {
+	h := &held{e: p.e, from: time.Now()}
+	by := p.call.Source
+	if by == "" {
+		by = p.e.opt.Name
+	}
+	ev := semel.Event{Kind: semel.EvClaimed, Attempt: o.Attempt + 1, By: by, Token: token, Lease: p.e.opt.Lease, SendWithin: p.e.opt.Lease}
+	change := token
+	if o.Attempt == 0 {
+		change = o.ID
+	}
+	claimed, err := p.e.commit(ctx, o, ev, change)
+	if errors.Is(err, semel.ErrUnconfirmed) {
+		p.disown(o, ev, change)
+	}
+	if err != nil {
+		return o, nil, err
+	}
+	a := claimed.Attempts[len(claimed.Attempts)-1]
+	h.op, h.attempt = claimed.ID, a.Number
+	h.sendBy = h.from.Add(a.SendBy.Sub(a.ClaimedAt))
+	h.until.Store(int64(p.e.opt.Lease))
+	return claimed, h, nil
+}
+
+// disown puts on record that an attempt whose claim may have been committed
+// sent nothing.
+func (p *pursuit) disown(o semel.Operation, ev semel.Event, token semel.ID) {
+	if p.e.opt.Spool == nil {
+		return
+	}
+	err := p.e.opt.Spool.Put(semel.Evidence{ID: o.ID, Scope: o.Scope, Key: o.Key, Token: token,
+		Event: semel.Event{Kind: semel.EvRefused, Attempt: ev.Attempt, By: ev.By, Reason: "the claim could not be confirmed, so nothing was sent"}})
+	if err != nil {
+		p.e.log.Error("spool", "operation", o.ID, "err", err)
+	}
+}
+
+// held is a claim in the hands of the worker that made it.
+type held struct {
+	e       *Engine
+	op      semel.ID
+	attempt int
+	from    time.Time    // before the claim was asked for, monotonic
+	sendBy  time.Time    // the last moment for the first byte, monotonic
+	until   atomic.Int64 // end of the lease, in nanoseconds after from
+	begun   atomic.Bool
+	fenced  atomic.Bool
+	cancel  atomic.Bool
+	mu      sync.Mutex
+	timer   *time.Timer
+	over    bool
+}
+
+// begin is the check immediately before the first byte.
+func (h *held) begin() error {
+	if time.Since(h.from) > freshClaim {
+		h.renew()
+	}
+	switch {
+	case h.fenced.Load():
+		return errFenced
+	case h.cancel.Load():
+		return errCancelled
+	case !time.Now().Before(h.sendBy) || int64(time.Since(h.from)) >= h.until.Load():
+		return errTooLate
+	case h.begun.Swap(true):
+		return errTwice
+	}
+	return nil
+}
+
+// keep renews the lease until release.
+func (h *held) keep() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.timer = time.AfterFunc(h.e.opt.Lease/3, func() {
+		h.renew()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if !h.over && !h.fenced.Load() {
+			h.timer.Reset(h.e.opt.Lease / 3)
+		}
+	})
+}
+
+func (h *held) release() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.over = true
+	h.timer.Stop()
+}
+
+func (h *held) renew() {
+	asked := time.Since(h.from)
+	ctx, cancel := context.WithTimeout(context.Background(), h.e.opt.Lease)
+	defer cancel()
+	r, err := h.e.store.Renew(ctx, h.op, h.attempt, h.e.opt.Lease)
+	switch {
+	case errors.Is(err, semel.ErrStale), errors.Is(err, semel.ErrNotFound):
+		h.fenced.Store(true)
+	case err != nil:
+		h.e.log.Warn("renew the lease", "operation", h.op, "err", err)
+	default:
+		h.until.Store(int64(asked + h.e.opt.Lease))
+		if r.Cancel {
+			h.cancel.Store(true)
+		}
+	}
+}
+
+// attempt sends the claimed operation and records what came back.
+func (p *pursuit) attempt(ctx context.Context, o semel.Operation, h *held) (semel.Outcome, error) {
+	p.sent = true
+	landed := p.e.flights.start(o.ID)
+	p.e.attempts.Add(1)
+	if ctx.Done() == nil && o.Contract.Timeout == 0 {
+		defer landed()
+		return p.send(o, h), nil
+	}
+	done := make(chan semel.Outcome, 1)
+	go func() {
+		defer landed()
+		done <- p.send(o, h)
+	}()
+	select {
+	case out := <-done:
+		return out, nil
+	case <-ctx.Done():
+		return semel.Outcome{Status: semel.StatusInProgress, Operation: o,
+			Next: semel.Move{Kind: semel.MoveWait, At: o.LeaseUntil, Reason: "the attempt goes on; nobody waits for it here"}}, nil
+	}
+}
+
+// send performs the attempt and owns it until its evidence is recorded.
+func (p *pursuit) send(o semel.Operation, h *held) semel.Outcome {
+	defer p.e.attempts.Done()
+	h.keep()
+	defer h.release()
+	ev := p.perform(o, h)
+	recorded, err := p.e.conclude(o, ev)
+	if err != nil {
+		out := p.unrecorded(o, err)
+		if ev.Kind == semel.EvConfirmed {
+			out.Operation.Reason = "the destination confirmed it, but that could not be recorded; the answer is kept and will be: " + err.Error()
+		}
+		return out
+	}
+	out := semel.Outcome{Status: semel.Status(recorded.State), Operation: recorded, Next: semel.DecideAsked(&recorded, recorded.Contract, p.e.estimate())}
+	if recorded.Incident != "" {
+		out.Status = semel.StatusIncident
+	}
+	return out
+}
+
+// perform calls the destination. A destination that panics, answers something
+// else than evidence, or does not come back in time has lost the attempt.
+func (p *pursuit) perform(o semel.Operation, h *held) semel.Event {
+	var refused error
+	s := &semel.Send{Operation: &o, Attempt: o.Attempt, DestinationKey: o.DestinationKey(), Withheld: p.call.Withheld,
+		Begin: func() error { refused = h.begin(); return refused }}
+	late := func(ev semel.Event) {
+		if _, err := p.e.conclude(o, evidence(ev, o.Attempt, p.e.opt.Name)); err != nil {
+			p.e.log.Error("record late evidence", "operation", o.ID, "err", err)
+		}
+	}
+	if p.e.opt.Late {
+		s.Late = late
+	}
+	ev := p.transmit(s, late)
+	if ev.Kind == semel.EvRefused && errors.Is(refused, errCancelled) {
+		ev.Kind, ev.Reason = semel.EvCancelled, "it was cancelled before anything was sent"
+	}
+	return evidence(ev, o.Attempt, p.e.opt.Name)
+}
+
+// evidence makes what a destination said into evidence about one attempt.
+func evidence(ev semel.Event, attempt int, by string) semel.Event {
+	switch ev.Kind {
+	case semel.EvConfirmed, semel.EvRefused, semel.EvRetained, semel.EvLost, semel.EvCancelled:
+	default:
+		ev = semel.Event{Kind: semel.EvLost, Reason: fmt.Sprintf("the destination answered %q, which is no evidence", ev.Kind)}
+	}
+	ev.Attempt, ev.By = attempt, by
+	return ev
+}
+
+// transmit waits for the destination, but not much longer than the contract's
+// timeout; what comes after that is late evidence.
+func (p *pursuit) transmit(s *semel.Send, late func(semel.Event)) semel.Event {
+	c := &s.Operation.Contract
+	if c.Timeout == 0 {
+		return call(p.e.ctx, p.call.Destination, s)
+	}
+	answer := make(chan semel.Event)
+	gaveUp := make(chan struct{})
+	p.e.attempts.Go(func() {
+		ev := call(p.e.ctx, p.call.Destination, s)
+		select {
+		case answer <- ev:
+		case <-gaveUp:
+			late(ev)
+		}
+	})
+	timer := time.NewTimer(c.Timeout + max(c.WriteTimeout, semel.DefaultWriteTimeout) + grace)
+	defer timer.Stop()
+	select {
+	case ev := <-answer:
+		return ev
+	case <-timer.C:
+		close(gaveUp)
+		return semel.Event{Kind: semel.EvLost, Reason: fmt.Sprintf("the destination did not come back within %v", c.Timeout)}
+	}
+}
+
+func call(ctx context.Context, d semel.Destination, s *semel.Send) (ev semel.Event) {
+	defer func() {
+		if r := recover(); r != nil {
+			ev = semel.Event{Kind: semel.EvLost, Reason: fmt.Sprintf("the destination's code panicked: %v", r)}
+		}
+	}()
+	return d.Send(ctx, s)
+}

@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/semel-dev/semel"
+)
+
+// How many operations recovery takes in one look, how many it works on at a
+// time, and how long it rests when nothing is due.
+const (
+	dueBatch  = 100
+	atOnce    = 16
+	dueRest   = 250 * time.Millisecond
+	skipLater = time.Minute // an operation whose destination this engine does not know
+)
+
+// Run recovers what is due until ctx ends: unknown operations by resending or
+// lookup, as Decide says, and claims whose worker stopped reporting. Any
+// number of engines may run over one store.
+func (e *Engine) Run(ctx context.Context) error {
+	skip := map[semel.ID]time.Time{}
+	for ctx.Err() == nil && e.ctx.Err() == nil {
+		n, err := e.recoverDue(ctx, skip)
+		if err != nil && ctx.Err() == nil {
+			e.log.Warn("look for due operations", "err", err)
+		}
+		if n == dueBatch {
+			continue
+		}
+		timer := time.NewTimer(dueRest)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		case <-e.ctx.Done():
+		}
+		timer.Stop()
+	}
+	return ctx.Err()
+}
+
+// Recover makes one pass over what is due now and returns how many operations
+// it looked at.
+func (e *Engine) Recover(ctx context.Context) (int, error) {
+	return e.recoverDue(ctx, map[semel.ID]time.Time{})
+}
+
+func (e *Engine) recoverDue(ctx context.Context, skip map[semel.ID]time.Time) (int, error) {
+	due, err := e.store.Due(ctx, dueBatch)
+	if err != nil {
+		return 0, err
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	slots := make(chan struct{}, atOnce)
+	worked := 0
+	for _, o := range due {
+		if until, ok := skip[o.ID]; ok && time.Now().Before(until) {
+			continue
+		}
+		delete(skip, o.ID)
+		worked++
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			err := e.recoverOne(ctx, o)
+			if err == nil || errors.Is(err, semel.ErrStale) {
+				return
+			}
+			e.log.Warn("recover", "operation", o.ID, "scope", o.Scope, "key", o.Key, "err", err)
+			mu.Lock()
+			defer mu.Unlock()
+			skip[o.ID] = time.Now().Add(skipLater)
+		})
+	}
+	wg.Wait()
+	return worked, nil
+}
+
+func (e *Engine) recoverOne(ctx context.Context, o semel.Operation) error {
+	now, err := e.now(ctx)
+	if err != nil {
+		return err
+	}
+	if o.State == semel.InProgress && o.StateAt(now) == semel.Unknown {
+		if o, err = e.lapse(ctx, o); err != nil {
+			return err
+		}
+	}
+	if o.State != semel.Unknown || o.CheckAt.IsZero() || o.CheckAt.After(now) || e.opt.Resolve == nil {
+		return nil
+	}
+	d, current, err := e.opt.Resolve(&o)
+	if err != nil {
+		return err
+	}
+	p := &pursuit{e: e, call: &semel.Call{Scope: o.Scope, Key: o.Key, Request: o.Request, Contract: current, Destination: d}}
+	move := semel.Decide(&o, o.Contract.Stricter(current), now)
+	switch move.Kind {
+	case semel.MoveResend:
+		if move.Caller || move.At.After(now) {
+			return nil
+		}
+		claimed, held, err := p.claim(ctx, o, e.newID())
+		if err != nil {
+			return err
+		}
+		_, err = p.attempt(ctx, claimed, held)
+		return err
+	case semel.MoveLookup:
+		if move.Caller || move.At.After(now) {
+			return nil
+		}
+		_, err := e.look(ctx, o, d, nil)
+		return err
+	case semel.MovePerson:
+		// The contract became stricter than the one it was claimed with: stop asking.
+		_, err := e.commit(ctx, o, semel.Event{Kind: semel.EvLost, Attempt: o.Attempt, By: e.opt.Name, Person: true, Reason: move.Reason}, e.newID())
+		return err
+	case semel.MoveSend, semel.MoveWait, semel.MoveDone:
+	}
+	return nil
+}
+
+// Retry does what is safe now for one operation, as somebody who asks. What is
+// not safe is refused: StatusUnsafe, with the reason in Next.
+func (e *Engine) Retry(ctx context.Context, id semel.ID, source string) (semel.Outcome, error) {
+	o, err := e.store.LoadID(ctx, id)
+	if err != nil {
+		return semel.Outcome{}, &semel.NotAskedError{Err: err}
+	}
+	notAsked := func(err error) (semel.Outcome, error) {
+		return semel.Outcome{}, &semel.NotAskedError{Scope: o.Scope, Key: o.Key, Err: err}
+	}
+	if e.opt.Resolve == nil {
+		return notAsked(errors.New("this engine knows no destinations"))
+	}
+	d, current, err := e.opt.Resolve(&o)
+	if err != nil {
+		return notAsked(err)
+	}
+	p := &pursuit{e: e, call: &semel.Call{Scope: o.Scope, Key: o.Key, Request: o.Request, Contract: current, Destination: d, Source: source}}
+	out, err := p.follow(ctx)
+	if err != nil {
+		return notAsked(err)
+	}
+	if !p.sent && !p.looked && (out.Status == semel.StatusUnknown || out.Status == semel.StatusFailed || out.Status == semel.StatusInProgress) {
+		out.Status = semel.StatusUnsafe
+	}
+	return out, nil
+}

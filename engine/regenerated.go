@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/semel-dev/semel"
+)
+
+// remembered is how many new operations a process compares a new one with,
+// and suspicious how long it does.
+const (
+	remembered = 4096
+	suspicious = 10 * time.Minute
+)
+
+// sighting is a request that was made under some key.
+type sighting struct {
+	scope       semel.Scope
+	fingerprint semel.Fingerprint
+}
+
+// seen is the operation that made it.
+type seen struct {
+	id  semel.ID
+	key semel.Key
+	at  time.Time
+}
+
+// recent is the memory of a process for requests under fresh keys.
+type recent struct {
+	mu   sync.Mutex
+	all  map[sighting]seen
+	ring [remembered]sighting
+	next int
+}
+
+// put remembers the operation and returns the one with the same request that
+// was seen before.
+func (r *recent) put(o *semel.Operation) (seen, bool) {
+	s := sighting{o.Scope, o.Fingerprint}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.all == nil {
+		r.all = make(map[sighting]seen, remembered)
+	}
+	before, ok := r.all[s]
+	if !ok {
+		delete(r.all, r.ring[r.next])
+		r.ring[r.next] = s
+		r.next = (r.next + 1) % remembered
+	}
+	r.all[s] = seen{o.ID, o.Key, o.CreatedAt}
+	return before, ok && before.key != o.Key && o.CreatedAt.Sub(before.at) < suspicious
+}
+
+// regenerated warns when the same request was made under another key in the
+// same scope a short time ago: two purchases that are both meant, or one
+// purchase whose key was made anew.
+func (e *Engine) regenerated(ctx context.Context, o *semel.Operation) []string {
+	before, ok := e.recent.put(o)
+	if !ok && e.opt.Regenerated > 0 {
+		for other, err := range e.store.List(ctx, semel.Filter{Scope: o.Scope, Fingerprint: o.Fingerprint,
+			Since: o.CreatedAt.Add(-e.opt.Regenerated), Limit: 2}) {
+			if err != nil {
+				e.log.Warn("look for regenerated keys", "operation", o.ID, "err", err)
+				break
+			}
+			if other.ID != o.ID && other.Key != o.Key && other.CreatedAt.Before(o.CreatedAt) {
+				before, ok = seen{other.ID, other.Key, other.CreatedAt}, true
+				break
+			}
+		}
+	}
+	if !ok {
+		return nil
+	}
+	return []string{fmt.Sprintf("the same request was made %v ago under key %q (operation %s); this is operation %s under key %q: two intentions, or one whose key was made anew?",
+		o.CreatedAt.Sub(before.at).Round(time.Second), before.key, before.id, o.ID, o.Key)}
+}
