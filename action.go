@@ -85,10 +85,24 @@ func (a Action[In, Out]) call(in In) (Call, error) {
 	if err != nil {
 		return Call{Key: Key(key)}, err
 	}
-	request.Connection, request.Volatile = a.Send.Connection, a.Volatile
+	d := a.Definition()
+	request.Connection, request.Action, request.Volatile = d.Connection, d.Action, a.Volatile
+	return Call{Action: d.Action, Key: Key(key), Request: request, Contract: d.Contract, Destination: d.Destination}, nil
+}
+
+// Definition is what recovery needs to know of an Action: how an operation
+// that it started is sent and looked up.
+type Definition struct {
+	Connection, Action string
+	Contract           Contract
+	Destination        Destination
+}
+
+// Definition returns the untyped part of the action.
+func (a Action[In, Out]) Definition() Definition {
 	contract := a.Send.Contract
 	contract.Owner = a.Owner
-	return Call{Action: a.Name, Key: Key(key), Request: request, Contract: contract, Destination: a.Send.Destination}, nil
+	return Definition{Connection: a.Send.Connection, Action: a.Name, Contract: contract, Destination: a.Send.Destination}
 }
 
 func (a Action[In, Out]) request(in In) (Request, error) {

@@ -18,6 +18,9 @@ type Request struct {
 	// empty for an endpoint given by hand. It is not part of the fingerprint:
 	// the scope names the logical destination.
 	Connection string `json:"connection,omitzero"`
+	// Action is the name of the Action that asks, empty for none. It is not
+	// part of the fingerprint either; the scope holds it.
+	Action string `json:"action,omitzero"`
 	// Kind names the sort of destination, for example "http" or "command".
 	Kind string `json:"kind"`
 	// Method and URL are set for HTTP.

@@ -38,7 +38,7 @@ type Options struct {
 	Spool Spool
 	// Resolve finds the destination of a stored operation, and the contract it
 	// has today. Nil: this engine recovers nothing by itself.
-	Resolve func(*semel.Operation) (semel.Destination, semel.Contract, error)
+	Resolve Resolver
 	// Late is whether evidence is awaited after an attempt's timeout. A
 	// process that ends soon, such as a command, has no use for it.
 	Late bool
