@@ -51,7 +51,7 @@ var transitions = []Transition{
 	{From: Failed, On: EvJoined, To: Failed},
 	{From: Failed, On: EvExpired, To: Failed},
 
-	{From: Unknown, On: EvClaimed, When: "nothing blocks", To: InProgress, test: isUnblocked},
+	{From: Unknown, On: EvClaimed, When: "it can be repeated, nothing blocks", To: InProgress, test: isRepeatable},
 	{From: Unknown, On: EvConfirmed, When: "an incident is open", To: Unknown, test: hasIncident},
 	{From: Unknown, On: EvConfirmed, To: Completed},
 	{From: Unknown, On: EvFound, When: "an incident is open", To: Unknown, test: hasIncident},
@@ -106,6 +106,18 @@ func hasNoIncident(o *Operation, _ *Event) bool { return o.Incident == "" }
 func isUnblocked(o *Operation, ev *Event) bool {
 	return o.Incident == "" && !o.Expired && (ev.Force || !o.Cancel && !o.Cancelled)
 }
+
+// isRepeatable says nothing about a key's window: the claim's SendBy ends
+// within it, and a claim that came too late sends nothing.
+func isRepeatable(o *Operation, ev *Event) bool {
+	switch o.Contract.Protection {
+	case Commutes, Absolute, Keyed:
+		return isUnblocked(o, ev)
+	case Transactional, Lookup, Unprotected:
+	}
+	return false
+}
+
 func isWinner(o *Operation, ev *Event) bool { return ev.Attempt != 0 && ev.Attempt == o.winner }
 func isLastOpen(o *Operation, ev *Event) bool {
 	return o.Incident == "" && !o.openBesides(ev.Attempt) && o.has(ev.Attempt)

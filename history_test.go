@@ -1,0 +1,147 @@
+package semel_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-dev/semel"
+)
+
+// Histories that once went wrong. Each is a list of events and the end it
+// must have.
+
+// t0 is the store's time at which the histories begin.
+var t0 = time.Date(2026, 11, 29, 8, 0, 0, 0, time.UTC)
+
+// after is the store's time so long after t0.
+func after(d time.Duration) time.Time { return t0.Add(d) }
+
+// claim is the n-th claim, with a lease of 30 s in which it may send.
+func claim(n int, at time.Duration) semel.Event {
+	return semel.Event{Kind: semel.EvClaimed, Attempt: n, At: after(at), Lease: 30 * time.Second, SendWithin: 30 * time.Second}
+}
+
+// event is evidence about attempt n.
+func event(kind semel.EventKind, n int, at time.Duration) semel.Event {
+	return semel.Event{Kind: kind, Attempt: n, At: after(at)}
+}
+
+// confirmed is the n-th attempt's answer with the destination's identifier.
+func confirmed(n int, reference string, at time.Duration) semel.Event {
+	return semel.Event{Kind: semel.EvConfirmed, Attempt: n, At: after(at), Result: &semel.Result{Reference: reference}}
+}
+
+// absent is a lookup that found nothing.
+func absent(asked time.Time, at time.Duration) semel.Event {
+	return semel.Event{Kind: semel.EvAbsent, AskedAt: asked, At: after(at)}
+}
+
+// closing is a person's correction that closes an incident.
+func closing(s semel.State, at time.Duration) semel.Event {
+	return semel.Event{Kind: semel.EvIncident, Correction: s, Reason: "asked the bank", At: after(at)}
+}
+
+// keyed is a destination that honours a key for a day and can be asked.
+func keyed() semel.Contract {
+	return semel.Contract{Protection: semel.Keyed, Window: 24 * time.Hour, Timeout: 10 * time.Second, CanLookUp: true,
+		AbsenceIsProof: true, MaxProcessing: time.Minute, VisibleAfter: 10 * time.Second}
+}
+
+// lookup is a destination that knows no keys and can be asked.
+func lookup() semel.Contract {
+	c := keyed()
+	c.Protection, c.Window = semel.Lookup, 0
+	return c
+}
+
+// unprotected is a destination that offers nothing.
+func unprotected() semel.Contract { return semel.Contract{Protection: semel.Unprotected} }
+
+func identity(c semel.Contract) semel.Identity {
+	return semel.Identity{ID: semel.NewID(t0, [10]byte{1}), Scope: "acct-1/charge", Key: "ord-100",
+		Request: semel.Request{Kind: "call", Body: []byte(`{}`)}, Contract: c}
+}
+
+// replay applies the events to an operation that nobody claimed.
+func replay(t *testing.T, c semel.Contract, events ...semel.Event) semel.Operation {
+	t.Helper()
+	o := semel.Operation{Identity: identity(c)}
+	return apply(t, o, events...)
+}
+
+func apply(t *testing.T, o semel.Operation, events ...semel.Event) semel.Operation {
+	t.Helper()
+	for i, ev := range events {
+		next, err := o.Apply(ev)
+		if err != nil {
+			t.Fatalf("event %d, %s by attempt %d: %v", i+1, ev.Kind, ev.Attempt, err)
+		}
+		o = next
+	}
+	return o
+}
+
+// summary is what the tests compare: the state, the open attempts, an incident.
+func summary(o semel.Operation) string {
+	var b strings.Builder
+	b.WriteString(string(o.State))
+	var open []string
+	for _, a := range o.Attempts {
+		if a.Open {
+			open = append(open, fmt.Sprint(a.Number))
+		}
+	}
+	if len(open) > 0 {
+		b.WriteString(" open " + strings.Join(open, ","))
+	}
+	if o.Incident != "" {
+		b.WriteString(" incident")
+	}
+	return b.String()
+}
+
+func TestHistories(t *testing.T) {
+	for _, h := range histories {
+		t.Run(h.name, func(t *testing.T) {
+			if got := summary(replay(t, h.contract, h.events...)); got != h.want {
+				t.Errorf("got  %s\nwant %s", got, h.want)
+			}
+		})
+	}
+}
+
+var histories = slices.Concat(claimHistories)
+
+type history struct {
+	name     string
+	contract semel.Contract
+	events   []semel.Event
+	want     string
+}
+
+// Law 8 and the table: only what can be repeated is sent again.
+var claimHistories = []history{
+	{"an unknown outcome without protection is never claimed again",
+		unprotected(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second)}, "unknown open 1"},
+}
+
+func TestUnknownIsClaimedAgainOnlyIfRepeatable(t *testing.T) {
+	for p, want := range map[semel.Protection]bool{
+		semel.Transactional: false, semel.Commutes: true, semel.Absolute: true,
+		semel.Keyed: true, semel.Lookup: false, semel.Unprotected: false,
+	} {
+		c := keyed()
+		c.Protection = p
+		for _, force := range []bool{false, true} {
+			again := claim(2, 10*time.Second)
+			again.Force = force
+			o := replay(t, c, claim(1, 0), event(semel.EvLost, 1, 5*time.Second))
+			if _, err := o.Apply(again); (err == nil) != want {
+				t.Errorf("%s, force %v: got error %v, want a claim: %v", p, force, err, want)
+			}
+		}
+	}
+}
