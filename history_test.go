@@ -113,7 +113,7 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-var histories = slices.Concat(claimHistories)
+var histories = slices.Concat(claimHistories, incidentHistories)
 
 type history struct {
 	name     string
@@ -126,6 +126,31 @@ type history struct {
 var claimHistories = []history{
 	{"an unknown outcome without protection is never claimed again",
 		unprotected(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second)}, "unknown open 1"},
+}
+
+// mismatch is an answer that says the destination saw the key with another
+// request.
+func mismatch(n int, at time.Duration) semel.Event {
+	ev := event(semel.EvLost, n, at)
+	ev.Incident = "the destination knows this key with another request"
+	return ev
+}
+
+// M17: a late answer that contradicts raises an incident, and a person can
+// always close it.
+var incidentHistories = []history{
+	{"a refusal never settles what an older answer disputes",
+		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 10*time.Second), mismatch(1, 11*time.Second),
+			event(semel.EvRefused, 2, 12*time.Second)}, "unknown open 1 incident"},
+	{"a retained error never settles what an older answer disputes",
+		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 10*time.Second), mismatch(1, 11*time.Second),
+			event(semel.EvRetained, 2, 12*time.Second)}, "unknown incident"},
+	{"a cancel never settles what an older answer disputes",
+		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 10*time.Second), mismatch(1, 11*time.Second),
+			event(semel.EvCancelled, 2, 12*time.Second)}, "unknown open 1 incident"},
+	{"such an incident can be closed",
+		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 10*time.Second), mismatch(1, 11*time.Second),
+			event(semel.EvRefused, 2, 12*time.Second), closing(semel.Completed, time.Hour)}, "completed open 1"},
 }
 
 func TestUnknownIsClaimedAgainOnlyIfRepeatable(t *testing.T) {

@@ -24,17 +24,18 @@ var transitions = []Transition{
 
 	{From: InProgress, On: EvConfirmed, To: Completed},
 	{From: InProgress, On: EvFound, To: Completed},
-	{From: InProgress, On: EvRefused, When: "by the current attempt, no other open", To: Failed, test: isCurrentAlone},
-	{From: InProgress, On: EvRefused, When: "by the current attempt, an older one open", To: Unknown, test: isCurrent},
+	{From: InProgress, On: EvRefused, When: "by the current attempt, no other open, no incident open", To: Failed, test: isCurrentAlone},
+	{From: InProgress, On: EvRefused, When: "by the current attempt, an older one or an incident open", To: Unknown, test: isCurrent},
 	{From: InProgress, On: EvRefused, When: "by an older attempt", To: InProgress},
-	{From: InProgress, On: EvRetained, When: "by the current attempt", To: Failed, test: isCurrent},
+	{From: InProgress, On: EvRetained, When: "by the current attempt, no incident open", To: Failed, test: isCurrentUndisputed},
+	{From: InProgress, On: EvRetained, When: "by the current attempt, an incident open", To: Unknown, test: isCurrent},
 	{From: InProgress, On: EvRetained, When: "by an older attempt", To: InProgress},
 	{From: InProgress, On: EvLost, When: "by the current attempt", To: Unknown, test: isCurrent},
 	{From: InProgress, On: EvLost, When: "by an older attempt", To: InProgress},
 	{From: InProgress, On: EvLapsed, When: "the lease is over", To: Unknown, test: isLapsed},
 	{From: InProgress, On: EvCancelAsked, To: InProgress},
-	{From: InProgress, On: EvCancelled, When: "by the current attempt, no other open", To: Failed, test: isCurrentAlone},
-	{From: InProgress, On: EvCancelled, When: "by the current attempt, an older one open", To: Unknown, test: isCurrent},
+	{From: InProgress, On: EvCancelled, When: "by the current attempt, no other open, no incident open", To: Failed, test: isCurrentAlone},
+	{From: InProgress, On: EvCancelled, When: "by the current attempt, an older one or an incident open", To: Unknown, test: isCurrent},
 	{From: InProgress, On: EvJoined, To: InProgress},
 
 	{From: Failed, On: EvClaimed, When: "nothing blocks", To: InProgress, test: isUnblocked},
@@ -98,11 +99,12 @@ var transitions = []Transition{
 
 func isCurrent(o *Operation, ev *Event) bool { return ev.Attempt == o.Attempt }
 func isCurrentAlone(o *Operation, ev *Event) bool {
-	return isCurrent(o, ev) && !o.openBesides(ev.Attempt)
+	return isCurrentUndisputed(o, ev) && !o.openBesides(ev.Attempt)
 }
-func isLapsed(o *Operation, ev *Event) bool     { return !ev.At.Before(o.LeaseUntil) }
-func hasIncident(o *Operation, _ *Event) bool   { return o.Incident != "" }
-func hasNoIncident(o *Operation, _ *Event) bool { return o.Incident == "" }
+func isCurrentUndisputed(o *Operation, ev *Event) bool { return isCurrent(o, ev) && o.Incident == "" }
+func isLapsed(o *Operation, ev *Event) bool            { return !ev.At.Before(o.LeaseUntil) }
+func hasIncident(o *Operation, _ *Event) bool          { return o.Incident != "" }
+func hasNoIncident(o *Operation, _ *Event) bool        { return o.Incident == "" }
 func isUnblocked(o *Operation, ev *Event) bool {
 	return o.Incident == "" && !o.Expired && (ev.Force || !o.Cancel && !o.Cancelled)
 }
