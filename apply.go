@@ -57,7 +57,7 @@ func (o *Operation) record(ev *Event, before State) {
 		o.complete(ev, before, 0)
 	case EvRefused, EvCancelled:
 		o.close(ev)
-		o.Cancelled = o.Cancelled || ev.Kind == EvCancelled && o.State == Failed
+		o.Cancelled = o.Cancelled || ev.Kind == EvCancelled && o.State == Failed && before != Failed
 		o.reason(ev, before)
 	case EvRetained:
 		for i := range o.Attempts {

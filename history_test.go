@@ -113,7 +113,7 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-var histories = slices.Concat(claimHistories, incidentHistories)
+var histories = slices.Concat(claimHistories, olderHistories, incidentHistories)
 
 type history struct {
 	name     string
@@ -126,6 +126,30 @@ type history struct {
 var claimHistories = []history{
 	{"an unknown outcome without protection is never claimed again",
 		unprotected(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second)}, "unknown open 1"},
+}
+
+// Law 6: what an older attempt or a slow lookup reports is never dropped.
+var olderHistories = []history{
+	{"an older worker that stopped before sending closes its attempt",
+		keyed(), []semel.Event{claim(1, 0), event(semel.EvLapsed, 1, 30*time.Second), claim(2, 31*time.Second), event(semel.EvCancelled, 1, 32*time.Second)},
+		"in_progress open 2"},
+	{"a lookup that ends after a resend began is kept",
+		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 10*time.Second), absent(after(9*time.Second), 11*time.Second)},
+		"in_progress open 1,2"},
+	{"a lookup without an answer that ends after a resend began is kept",
+		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 10*time.Second), event(semel.EvNoAnswer, 0, 11*time.Second)},
+		"in_progress open 1,2"},
+	{"a contradiction from outside is kept while an attempt runs",
+		keyed(), []semel.Event{claim(1, 0), event(semel.EvContradiction, 0, time.Second), event(semel.EvRefused, 1, 2*time.Second)},
+		"unknown incident"},
+}
+
+func TestLateCancelOfAnOlderAttemptLeavesAFailureRetryable(t *testing.T) {
+	o := replay(t, keyed(), claim(1, 0), event(semel.EvRefused, 1, time.Second), claim(2, 2*time.Second), event(semel.EvRefused, 2, 3*time.Second),
+		event(semel.EvCancelled, 1, 4*time.Second))
+	if o.Cancelled {
+		t.Error("attempt 1, which had failed before, cancelled the operation")
+	}
 }
 
 // mismatch is an answer that says the destination saw the key with another

@@ -36,6 +36,10 @@ var transitions = []Transition{
 	{From: InProgress, On: EvCancelAsked, To: InProgress},
 	{From: InProgress, On: EvCancelled, When: "by the current attempt, no other open, no incident open", To: Failed, test: isCurrentAlone},
 	{From: InProgress, On: EvCancelled, When: "by the current attempt, an older one or an incident open", To: Unknown, test: isCurrent},
+	{From: InProgress, On: EvCancelled, When: "by an older attempt", To: InProgress},
+	{From: InProgress, On: EvAbsent, To: InProgress},
+	{From: InProgress, On: EvNoAnswer, To: InProgress},
+	{From: InProgress, On: EvContradiction, To: InProgress, mark: contradiction},
 	{From: InProgress, On: EvJoined, To: InProgress},
 
 	{From: Failed, On: EvClaimed, When: "nothing blocks", To: InProgress, test: isUnblocked},
