@@ -50,6 +50,9 @@ func (o *Operation) record(ev *Event, before State) {
 	case EvConfirmed:
 		o.close(ev)
 		o.complete(ev, before, ev.Attempt)
+		if a := o.attempt(ev); a != nil {
+			a.Open = o.State == Unknown // it acted, and nobody knows yet what that means
+		}
 	case EvFound:
 		o.Looks++
 		o.complete(ev, before, 0)
@@ -92,6 +95,9 @@ func (o *Operation) record(ev *Event, before State) {
 		o.Expired, o.Request.Body, o.Result = true, nil, nil
 	case EvContradiction:
 		// the incident is raised by the row's mark
+	}
+	if o.State == Unknown && (before == Failed || before == Completed || ev.Kind == EvIncident) {
+		o.openAll() // what closed them is in doubt
 	}
 }
 
@@ -136,6 +142,12 @@ func (o *Operation) close(ev *Event) {
 func (o *Operation) closeAll() {
 	for i := range o.Attempts {
 		o.Attempts[i].Open = false
+	}
+}
+
+func (o *Operation) openAll() {
+	for i := range o.Attempts {
+		o.Attempts[i].Open = true
 	}
 }
 

@@ -113,7 +113,7 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-var histories = slices.Concat(claimHistories, olderHistories, incidentHistories)
+var histories = slices.Concat(claimHistories, olderHistories, reopenHistories, settledHistories, incidentHistories)
 
 type history struct {
 	name     string
@@ -144,12 +144,37 @@ var olderHistories = []history{
 		"unknown incident"},
 }
 
+// Law 7: absence that was disproved, or an outcome a person took back, leaves
+// open attempts, so the next "not found" needs its time again.
+var reopenHistories = []history{
+	{"an effect reported after a failure opens its attempts again",
+		lookup(), []semel.Event{claim(1, 0), event(semel.EvRefused, 1, time.Second), confirmed(1, "ch_1", 2*time.Second)}, "unknown open 1 incident"},
+	{"an answer under an open incident stays open",
+		lookup(), []semel.Event{claim(1, 0), mismatch(1, time.Second), confirmed(1, "ch_1", 2*time.Second)}, "unknown open 1 incident"},
+	{"nothing found at once proves nothing after a correction to unknown",
+		lookup(), []semel.Event{claim(1, 0), event(semel.EvRefused, 1, time.Second), confirmed(1, "ch_1", 2*time.Second),
+			closing(semel.Unknown, 3*time.Second), absent(after(4*time.Second), 5*time.Second)}, "unknown open 1"},
+	{"nothing found at once proves nothing after a completion was taken back",
+		lookup(), []semel.Event{claim(1, 0), confirmed(1, "ch_1", 2*time.Second), event(semel.EvContradiction, 0, 3*time.Second),
+			closing(semel.Unknown, 4*time.Second), absent(after(5*time.Second), 6*time.Second)}, "unknown open 1"},
+}
+
 func TestLateCancelOfAnOlderAttemptLeavesAFailureRetryable(t *testing.T) {
 	o := replay(t, keyed(), claim(1, 0), event(semel.EvRefused, 1, time.Second), claim(2, 2*time.Second), event(semel.EvRefused, 2, 3*time.Second),
 		event(semel.EvCancelled, 1, 4*time.Second))
 	if o.Cancelled {
 		t.Error("attempt 1, which had failed before, cancelled the operation")
 	}
+}
+
+// M17: nothing that contradicts a settled outcome is dropped.
+var settledHistories = []history{
+	{"a mismatch reported after completion is an incident",
+		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 10*time.Second), confirmed(2, "ch_1", 11*time.Second),
+			mismatch(1, 12*time.Second)}, "completed open 1 incident"},
+	{"a mismatch reported after failure is an incident",
+		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 10*time.Second), event(semel.EvRetained, 2, 11*time.Second),
+			mismatch(1, 12*time.Second)}, "unknown open 1,2 incident"},
 }
 
 // mismatch is an answer that says the destination saw the key with another

@@ -48,6 +48,7 @@ var transitions = []Transition{
 	{From: Failed, On: EvContradiction, To: Unknown, mark: effectAfterFailure},
 	{From: Failed, On: EvRefused, To: Failed},
 	{From: Failed, On: EvRetained, To: Failed},
+	{From: Failed, On: EvLost, When: "its answer contradicts what is on record", To: Unknown, test: isDispute, mark: dispute},
 	{From: Failed, On: EvLost, To: Failed},
 	{From: Failed, On: EvAbsent, To: Failed},
 	{From: Failed, On: EvNoAnswer, To: Failed},
@@ -91,6 +92,7 @@ var transitions = []Transition{
 	{From: Completed, On: EvAbsent, When: "absence is proven", To: Completed, test: isProven, mark: contradiction},
 	{From: Completed, On: EvAbsent, To: Completed},
 	{From: Completed, On: EvNoAnswer, To: Completed},
+	{From: Completed, On: EvLost, When: "its answer contradicts what is on record", To: Completed, test: isDispute, mark: dispute},
 	{From: Completed, On: EvLost, To: Completed},
 	{From: Completed, On: EvCancelAsked, To: Completed},
 	{From: Completed, On: EvCancelled, To: Completed},
@@ -123,6 +125,8 @@ func isRepeatable(o *Operation, ev *Event) bool {
 	}
 	return false
 }
+
+func isDispute(_ *Operation, ev *Event) bool { return ev.Incident != "" }
 
 func isWinner(o *Operation, ev *Event) bool { return ev.Attempt != 0 && ev.Attempt == o.winner }
 func isLastOpen(o *Operation, ev *Event) bool {
@@ -199,6 +203,8 @@ func effectAfterFailure(o *Operation, ev *Event) {
 	o.Incident = "an effect was reported after the operation was settled as failed"
 	contradictedBy(o, ev)
 }
+
+func dispute(o *Operation, ev *Event) { o.Incident = ev.Incident }
 
 func duplicateEffect(o *Operation, ev *Event) {
 	o.Incident = "duplicate effect: a second, different effect was reported"
