@@ -64,12 +64,13 @@ func (o *Operation) record(ev *Event, before State) {
 		o.reason(ev, before)
 	case EvRetained:
 		for i := range o.Attempts {
-			if o.Attempts[i].Number <= ev.Attempt || o.State == Failed {
+			same := o.Attempts[i].Generation == o.generation(ev.Attempt)
+			if same && o.Attempts[i].Number <= ev.Attempt || o.State == Failed {
 				o.Attempts[i].Open = false
 			}
 		}
 		o.close(ev)
-		o.nextKey = o.State == Failed
+		o.nextKey = o.State == Failed && (o.nextKey || isCurrentKey(o, ev))
 		o.reason(ev, before)
 	case EvLost:
 		o.lose(ev, before)
@@ -96,6 +97,9 @@ func (o *Operation) record(ev *Event, before State) {
 	case EvContradiction:
 		// the incident is raised by the row's mark
 	}
+	if o.State != Failed {
+		o.nextKey = false // a new key is only for what is known to have had no effect
+	}
 	if o.State == Unknown && (before == Failed || before == Completed || ev.Kind == EvIncident) {
 		o.openAll() // what closed them is in doubt
 	}
@@ -121,7 +125,7 @@ func (o *Operation) claim(ev *Event) {
 	if token == (ID{}) {
 		token = o.ID
 	}
-	o.Attempts = append(o.Attempts, Attempt{Number: ev.Attempt, Token: token, By: ev.By, ClaimedAt: ev.At, SendBy: sendBy, Open: true, Outcome: EvClaimed})
+	o.Attempts = append(o.Attempts, Attempt{Number: ev.Attempt, Token: token, By: ev.By, Generation: o.Generation, ClaimedAt: ev.At, SendBy: sendBy, Open: true, Outcome: EvClaimed})
 	o.Reason, o.Looks, o.Person, o.Cancel, o.Cancelled, o.notBefore = "", 0, false, false, false, time.Time{}
 }
 

@@ -113,7 +113,7 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-var histories = slices.Concat(claimHistories, olderHistories, reopenHistories, settledHistories, incidentHistories)
+var histories = slices.Concat(claimHistories, olderHistories, keyHistories, reopenHistories, settledHistories, incidentHistories)
 
 type history struct {
 	name     string
@@ -157,6 +157,72 @@ var reopenHistories = []history{
 	{"nothing found at once proves nothing after a completion was taken back",
 		lookup(), []semel.Event{claim(1, 0), confirmed(1, "ch_1", 2*time.Second), event(semel.EvContradiction, 0, 3*time.Second),
 			closing(semel.Unknown, 4*time.Second), absent(after(5*time.Second), 6*time.Second)}, "unknown open 1"},
+}
+
+// retained is the destination's error for the key that attempt n sent.
+func retained(n int, at time.Duration) semel.Event { return event(semel.EvRetained, n, at) }
+
+// Law 5 and law 3: a retained error speaks for one destination key.
+var keyHistories = []history{
+	{"an error retained under the old key says nothing about the new one",
+		keyed(), []semel.Event{claim(1, 0), retained(1, time.Second), claim(2, time.Minute), event(semel.EvLost, 2, 61*time.Second), retained(1, 62*time.Second)},
+		"unknown open 2"},
+	{"an error retained under the old key does not contradict the new one",
+		keyed(), []semel.Event{claim(1, 0), retained(1, time.Second), claim(2, time.Minute), confirmed(2, "ch_2", 61*time.Second), retained(1, 62*time.Second)},
+		"completed"},
+	{"an error retained under the key of a completed operation contradicts it",
+		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, time.Minute), confirmed(2, "ch_2", 61*time.Second), retained(1, 62*time.Second)},
+		"completed incident"},
+	{"two keys are two effects, also without identifiers",
+		keyed(), []semel.Event{claim(1, 0), retained(1, time.Second), claim(2, time.Minute), confirmed(1, "", 61*time.Second), confirmed(2, "", 62*time.Second)},
+		"completed incident"},
+	{"one key is one effect, also without identifiers",
+		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, time.Second), claim(2, time.Minute), confirmed(1, "", 61*time.Second), confirmed(2, "", 62*time.Second)},
+		"completed"},
+}
+
+func TestGenerationChangesOnlyByARecordedAct(t *testing.T) {
+	newKey := event(semel.EvDidNotHappen, 0, time.Hour)
+	newKey.NewKey = true
+	for _, h := range []struct {
+		name   string
+		events []semel.Event
+		want   int // the generation of the next claim
+	}{
+		{"a refusal keeps the key", []semel.Event{claim(1, 0), event(semel.EvRefused, 1, time.Second)}, 0},
+		{"a proven absence keeps the key", []semel.Event{claim(1, 0), event(semel.EvLost, 1, time.Second), absent(after(time.Hour), time.Hour)}, 0},
+		{"it did not happen keeps the key", []semel.Event{claim(1, 0), event(semel.EvLost, 1, time.Second), event(semel.EvDidNotHappen, 0, time.Hour)}, 0},
+		{"an unknown outcome keeps the key", []semel.Event{claim(1, 0), event(semel.EvLost, 1, time.Second)}, 0},
+		{"a retained error needs a new key", []semel.Event{claim(1, 0), retained(1, time.Second)}, 1},
+		{"a retained error reported after a refusal needs a new key", []semel.Event{claim(1, 0), event(semel.EvRefused, 1, time.Second), retained(1, 2*time.Second)}, 1},
+		{"a person chose a new key", []semel.Event{claim(1, 0), event(semel.EvLost, 1, time.Second), newKey}, 1},
+		{"a refusal reported after a person chose a new key leaves that choice",
+			[]semel.Event{claim(1, 0), event(semel.EvLost, 1, time.Second), newKey, event(semel.EvRefused, 1, 2*time.Hour)}, 1},
+		{"the same retained error, twice, is one new key", []semel.Event{claim(1, 0), retained(1, time.Second), retained(1, 2*time.Second)}, 1},
+		{"an old retained error does not burn the new key",
+			[]semel.Event{claim(1, 0), retained(1, time.Second), claim(2, time.Minute), event(semel.EvRefused, 2, 61*time.Second), retained(1, 62*time.Second)}, 1},
+		{"an effect under the old key takes the new key back",
+			[]semel.Event{claim(1, 0), retained(1, time.Second), confirmed(1, "ch_1", 2*time.Second), closing(semel.Unknown, 3*time.Second)}, 0},
+	} {
+		t.Run(h.name, func(t *testing.T) {
+			o := replay(t, keyed(), h.events...)
+			if got, want := o.DestinationKey(), semel.DestinationKey(o.Scope, o.Key, h.want); got != want {
+				t.Errorf("before the claim it shows key %s, want %s (generation %d)", got, want, h.want)
+			}
+			before := o.KeySince
+			o = apply(t, o, claim(o.Attempt+1, 10*time.Hour))
+			if o.Generation != h.want || o.DestinationKey() != semel.DestinationKey(o.Scope, o.Key, h.want) {
+				t.Errorf("the claim has generation %d, want %d", o.Generation, h.want)
+			}
+			started := before
+			if h.want > 0 && h.name != "an old retained error does not burn the new key" {
+				started = after(10 * time.Hour)
+			}
+			if !o.KeySince.Equal(started) {
+				t.Errorf("the destination's window starts at %v, want %v", o.KeySince, started)
+			}
+		})
+	}
 }
 
 func TestLateCancelOfAnOlderAttemptLeavesAFailureRetryable(t *testing.T) {

@@ -44,10 +44,12 @@ type Identity struct {
 
 // Attempt is one try at an operation.
 type Attempt struct {
-	Number    int
-	Token     ID
-	By        string
-	ClaimedAt time.Time
+	Number int
+	Token  ID
+	By     string
+	// Generation is that of the destination key it sends.
+	Generation int
+	ClaimedAt  time.Time
 	// SendBy is when the first byte had to have left, by the store's clock.
 	SendBy time.Time
 	// ClosedAt is when the attempt's own worker recorded that its connection
@@ -120,14 +122,13 @@ func Replay(id Identity, events []Event) (Operation, error) {
 	return o, nil
 }
 
-func (o *Operation) open() int {
-	n := 0
-	for _, a := range o.Attempts {
-		if a.Open {
-			n++
-		}
+// generation is that of the key which the attempt sends; evidence about no
+// attempt speaks of the current key.
+func (o *Operation) generation(attempt int) int {
+	if !o.has(attempt) {
+		return o.Generation
 	}
-	return n
+	return o.Attempts[attempt-1].Generation
 }
 
 func (o *Operation) openBesides(number int) bool {

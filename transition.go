@@ -67,7 +67,7 @@ var transitions = []Transition{
 	{From: Unknown, On: EvNoAnswer, To: Unknown},
 	{From: Unknown, On: EvRefused, When: "it was the last open attempt, no incident open", To: Failed, test: isLastOpen},
 	{From: Unknown, On: EvRefused, To: Unknown},
-	{From: Unknown, On: EvRetained, When: "no incident open", To: Failed, test: hasNoIncident},
+	{From: Unknown, On: EvRetained, When: "for the current key, no incident open", To: Failed, test: isRetained},
 	{From: Unknown, On: EvRetained, To: Unknown},
 	{From: Unknown, On: EvCancelled, When: "it was the last open attempt, no incident open", To: Failed, test: isLastOpen},
 	{From: Unknown, On: EvCancelled, To: Unknown},
@@ -87,7 +87,8 @@ var transitions = []Transition{
 	{From: Completed, On: EvFound, When: "a second, different effect", To: Completed, mark: duplicateEffect},
 	{From: Completed, On: EvRefused, When: "by the attempt that completed it", To: Completed, test: isWinner, mark: contradiction},
 	{From: Completed, On: EvRefused, To: Completed},
-	{From: Completed, On: EvRetained, To: Completed, mark: contradiction},
+	{From: Completed, On: EvRetained, When: "for the current key", To: Completed, test: isCurrentKey, mark: contradiction},
+	{From: Completed, On: EvRetained, To: Completed},
 	{From: Completed, On: EvContradiction, To: Completed, mark: contradiction},
 	{From: Completed, On: EvAbsent, When: "absence is proven", To: Completed, test: isProven, mark: contradiction},
 	{From: Completed, On: EvAbsent, To: Completed},
@@ -125,6 +126,9 @@ func isRepeatable(o *Operation, ev *Event) bool {
 	}
 	return false
 }
+
+func isCurrentKey(o *Operation, ev *Event) bool { return o.generation(ev.Attempt) == o.Generation }
+func isRetained(o *Operation, ev *Event) bool   { return o.Incident == "" && isCurrentKey(o, ev) }
 
 func isDispute(_ *Operation, ev *Event) bool { return ev.Incident != "" }
 
@@ -165,8 +169,10 @@ func isSameEffect(o *Operation, ev *Event) bool {
 		return true
 	}
 	switch o.Contract.Protection {
-	case Transactional, Commutes, Absolute, Keyed:
+	case Transactional, Commutes, Absolute:
 		return true
+	case Keyed:
+		return o.generation(ev.Attempt) == o.generation(o.winner) // one effect per key
 	case Lookup, Unprotected:
 		// One attempt, one effect: a lookup or a person that completed it spoke of the same one.
 		return len(o.Attempts) == 1
