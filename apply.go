@@ -160,10 +160,7 @@ func (o *Operation) complete(ev *Event, before State, winner int) {
 		return
 	}
 	o.winner, o.Reason, o.Person = winner, "", false
-	o.Result = ev.Result
-	if o.Result == nil && ev.Reference != "" {
-		o.Result = &Result{Reference: ev.Reference}
-	}
+	o.Result = ev.result()
 }
 
 func (o *Operation) lose(ev *Event, before State) {
@@ -202,10 +199,8 @@ func (o *Operation) correct(ev *Event) {
 		o.closeAll()
 		o.Result, o.nextKey = nil, ev.NewKey
 	case Completed:
-		if ev.Result != nil {
-			o.Result = ev.Result
-		} else if ev.Reference != "" {
-			o.Result = &Result{Reference: ev.Reference}
+		if ev.Result != nil || o.Result == nil {
+			o.Result = ev.result() // proof that it stands never replaces the recorded answer
 		}
 	case Unknown:
 		o.Result, o.Person = nil, true

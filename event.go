@@ -64,7 +64,8 @@ type Event struct {
 	By string `json:"by,omitzero"`
 	// Reason says why, in words for people.
 	Reason string `json:"reason,omitzero"`
-	// Reference is the destination's identifier, or a person's proof.
+	// Reference is the destination's identifier, or a person's proof. A
+	// Reference in Result goes before it.
 	Reference string `json:"reference,omitzero"`
 	// Result is set for EvConfirmed, EvFound, EvHappened and, where the
 	// destination answered, for EvRefused, EvRetained and EvLost.
@@ -101,4 +102,25 @@ type Event struct {
 	NewKey bool `json:"new_key,omitzero"`
 	// Correction belongs to EvIncident: the state that a person found true.
 	Correction State `json:"correction,omitzero"`
+}
+
+// reference is the identifier that the event names.
+func (ev *Event) reference() string {
+	if ev.Result != nil && ev.Result.Reference != "" {
+		return ev.Result.Reference
+	}
+	return ev.Reference
+}
+
+// result is what the event says of the effect, with its identifier; nil when
+// it says nothing. It shares no memory with the event but the body's bytes.
+func (ev *Event) result() *Result {
+	r := Result{}
+	if ev.Result != nil {
+		r = *ev.Result
+	} else if ev.Reference == "" {
+		return nil
+	}
+	r.Reference = ev.reference()
+	return &r
 }

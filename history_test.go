@@ -113,7 +113,7 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-var histories = slices.Concat(claimHistories, olderHistories, keyHistories, reopenHistories, settledHistories, incidentHistories)
+var histories = slices.Concat(claimHistories, olderHistories, keyHistories, duplicateHistories, reopenHistories, settledHistories, incidentHistories)
 
 type history struct {
 	name     string
@@ -222,6 +222,52 @@ func TestGenerationChangesOnlyByARecordedAct(t *testing.T) {
 				t.Errorf("the destination's window starts at %v, want %v", o.KeySince, started)
 			}
 		})
+	}
+}
+
+// found is a lookup that found the effect.
+func found(reference string, at time.Duration) semel.Event {
+	return semel.Event{Kind: semel.EvFound, AskedAt: after(at), At: after(at), Result: &semel.Result{Reference: reference}}
+}
+
+// named is evidence whose identifier stands beside the result.
+func named(kind semel.EventKind, n int, reference string, at time.Duration) semel.Event {
+	ev := event(kind, n, at)
+	ev.Reference = reference
+	return ev
+}
+
+// "completed: second, different effect reported".
+var duplicateHistories = []history{
+	{"another identifier is another effect, wherever it stands",
+		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, time.Second), claim(2, time.Minute), confirmed(2, "ch_1", 61*time.Second),
+			named(semel.EvConfirmed, 1, "ch_2", 62*time.Second)}, "completed incident"},
+	{"the identifier beside a result counts",
+		keyed(), []semel.Event{claim(1, 0), named(semel.EvConfirmed, 1, "ch_1", 61*time.Second), found("ch_2", 62*time.Second)}, "completed incident"},
+	{"the same identifier is the same effect",
+		unprotected(), []semel.Event{claim(1, 0), event(semel.EvRefused, 1, time.Second), claim(2, time.Minute), confirmed(1, "m1", 61*time.Second),
+			confirmed(2, "m1", 62*time.Second)}, "completed"},
+	{"two attempts without protection are two effects",
+		unprotected(), []semel.Event{claim(1, 0), event(semel.EvRefused, 1, time.Second), claim(2, time.Minute), confirmed(1, "", 61*time.Second),
+			confirmed(2, "", 62*time.Second)}, "completed incident"},
+	{"the only attempt that could have acted, found and then confirmed, is one effect",
+		lookup(), []semel.Event{claim(1, 0), event(semel.EvRefused, 1, time.Second), claim(2, time.Minute), event(semel.EvLost, 2, 61*time.Second),
+			found("", 62*time.Second), confirmed(2, "ch_1", 63*time.Second)}, "completed"},
+	{"a lookup that names no identifier tells of no second effect",
+		lookup(), []semel.Event{claim(1, 0), event(semel.EvRefused, 1, time.Second), claim(2, time.Minute), confirmed(2, "ch_1", 61*time.Second),
+			found("", 62*time.Second)}, "completed"},
+	{"a callback without an attempt speaks of the only one",
+		unprotected(), []semel.Event{claim(1, 0), confirmed(1, "", time.Second), confirmed(0, "", 2*time.Second)}, "completed"},
+}
+
+func TestProofThatAnOutcomeStandsKeepsTheRecordedAnswer(t *testing.T) {
+	answer := confirmed(1, "ch_1", time.Second)
+	answer.Result.Body = []byte(`{"id":"ch_1"}`)
+	stands := closing(semel.Completed, time.Hour)
+	stands.Reference = "ticket 77"
+	o := replay(t, keyed(), claim(1, 0), answer, event(semel.EvContradiction, 0, time.Minute), stands)
+	if o.Result == nil || o.Result.Reference != "ch_1" || string(o.Result.Body) != `{"id":"ch_1"}` {
+		t.Errorf("the recorded answer is now %+v", o.Result)
 	}
 }
 

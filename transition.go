@@ -152,20 +152,17 @@ func corrects(s State) func(*Operation, *Event) bool {
 	return func(o *Operation, ev *Event) bool { return o.Incident != "" && ev.Correction == s }
 }
 
-// isSameEffect: the same attempt speaking twice, the same reference, or a
-// destination that promises one effect per key.
+// isSameEffect: the same identifier, the same attempt speaking twice, a lookup
+// that names no identifier, or a destination that promises one effect.
 func isSameEffect(o *Operation, ev *Event) bool {
-	known, told := "", ""
+	known, told := "", ev.reference()
 	if o.Result != nil {
 		known = o.Result.Reference
-	}
-	if ev.Result != nil {
-		told = ev.Result.Reference
 	}
 	if known != "" && told != "" {
 		return known == told
 	}
-	if ev.Attempt != 0 && ev.Attempt == o.winner || ev.Kind == EvFound && o.winner == 0 {
+	if ev.Kind == EvFound {
 		return true
 	}
 	switch o.Contract.Protection {
@@ -174,10 +171,17 @@ func isSameEffect(o *Operation, ev *Event) bool {
 	case Keyed:
 		return o.generation(ev.Attempt) == o.generation(o.winner) // one effect per key
 	case Lookup, Unprotected:
-		// One attempt, one effect: a lookup or a person that completed it spoke of the same one.
-		return len(o.Attempts) == 1
 	}
-	return false
+	if o.winner != 0 && ev.Attempt != 0 {
+		return o.winner == ev.Attempt
+	}
+	could := 0 // attempts that either report may speak of
+	for _, a := range o.Attempts {
+		if a.Open || a.Number == o.winner || a.Number == ev.Attempt {
+			could++
+		}
+	}
+	return could <= 1
 }
 
 func (o *Operation) has(attempt int) bool { return attempt >= 1 && attempt <= len(o.Attempts) }
@@ -223,9 +227,7 @@ func contradiction(o *Operation, ev *Event) {
 }
 
 func contradictedBy(o *Operation, ev *Event) {
-	if ev.Result != nil && ev.Result.Reference != "" {
-		o.Incident += " (" + ev.Result.Reference + ")"
-	} else if ev.Reference != "" {
-		o.Incident += " (" + ev.Reference + ")"
+	if r := ev.reference(); r != "" {
+		o.Incident += " (" + r + ")"
 	}
 }
