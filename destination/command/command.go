@@ -1,0 +1,231 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/semel-dev/semel"
+)
+
+// Kind is the Request.Kind of a command.
+const Kind = "command"
+
+// What Options mean where they say nothing.
+const (
+	DefaultGrace        = 10 * time.Second
+	DefaultCheckTimeout = 30 * time.Second
+)
+
+// Options say how programs are run. The zero value is useful.
+type Options struct {
+	// Check is a line for /bin/sh that tells whether the effect of an operation
+	// happened; the package comment says how. Empty: nothing can be looked up.
+	Check string
+	// CheckTimeout bounds a check; 0 means DefaultCheckTimeout.
+	CheckTimeout time.Duration
+	// NoEffectExit lists the exit codes by which the program says that nothing
+	// happened.
+	NoEffectExit []int
+
+	// Dir and Env are the program's working directory and environment; empty
+	// and nil mean this process's own.
+	Dir string
+	Env []string
+	// Stdout and Stderr receive what the program prints, while it runs; nil
+	// drops it. A Write that still blocks shortly after the program has ended
+	// is abandoned: the outcome does not wait for a reader.
+	Stdout, Stderr io.Writer
+	// Forward lists signals that reach the program instead of this process
+	// while it runs, except those that this process ignores.
+	Forward []os.Signal
+	// Grace is the pause between SIGTERM and SIGKILL; 0 means DefaultGrace.
+	Grace time.Duration
+}
+
+// Validate reports what cannot be used in o.
+func (o *Options) Validate() error {
+	for _, code := range o.NoEffectExit {
+		if code < 1 || code > 255 {
+			return &semel.InputError{Field: "no-effect-exit", Problem: fmt.Sprintf("%d cannot mean that nothing happened", code),
+				Hint: "give exit codes from 1 to 255; 0 always means that it happened"}
+		}
+	}
+	return nil
+}
+
+// NewRequest is the request to run the program args[0] with the arguments
+// args[1:] and the given standard input. It fails with *semel.InputError.
+func NewRequest(args []string, stdin []byte) (semel.Request, error) {
+	if len(args) == 0 || args[0] == "" {
+		return semel.Request{}, &semel.InputError{Field: "program", Problem: "is missing", Hint: "give it after --, for example -- ./charge 4417"}
+	}
+	for i, arg := range args {
+		if !utf8.ValidString(arg) {
+			return semel.Request{}, &semel.InputError{Field: fmt.Sprintf("argument %d", i), Problem: "is not valid UTF-8, so it could not be kept exactly",
+				Hint: "pass such bytes by standard input or in a file"}
+		}
+	}
+	r := semel.Request{Kind: Kind, Args: slices.Clone(args), Body: stdin}
+	if err := r.Validate(); err != nil {
+		return semel.Request{}, err
+	}
+	return r, nil
+}
+
+// Destination runs programs. It is safe for concurrent use.
+type Destination struct {
+	options Options
+	running sync.WaitGroup
+	closing chan struct{}
+	close   sync.Once
+}
+
+var (
+	_ semel.Destination = (*Destination)(nil)
+	_ semel.Looker      = (*Destination)(nil)
+)
+
+// New returns a Destination that runs programs as o says.
+func New(o Options) *Destination {
+	if o.Grace == 0 {
+		o.Grace = DefaultGrace
+	}
+	if o.CheckTimeout == 0 {
+		o.CheckTimeout = DefaultCheckTimeout
+	}
+	return &Destination{options: o, closing: make(chan struct{})}
+}
+
+// Close stops the programs that still run, as a timeout does, and waits for
+// them. Their evidence reaches Send's callers, or Late. What is sent after
+// Close is refused.
+func (d *Destination) Close() error {
+	d.close.Do(func() { close(d.closing) })
+	d.running.Wait()
+	return nil
+}
+
+// Send runs the program of s.Operation.Request and says what its ending tells.
+// When ctx ends first, Send returns EvLost at once; the program runs on and its
+// evidence goes to s.Late. Without s.Late nobody would hear of it: then the
+// program is stopped.
+func (d *Destination) Send(ctx context.Context, s *semel.Send) semel.Event {
+	d.running.Add(1)
+	defer d.running.Done()
+
+	p, err := d.prepare(ctx, s)
+	if err != nil {
+		return refused(s, "the program was not started: "+err.Error())
+	}
+	if err := p.launch(s.Begin); err != nil {
+		return startFailure(s, err)
+	}
+	timeout, attempt, late := s.Operation.Contract.Timeout, s.Attempt, s.Late
+	noEffect := d.noEffectExit(s)
+	ended := make(chan semel.Event, 1)
+	d.running.Go(func() {
+		e := p.supervise(timeout, d.closing)
+		ended <- e.event(attempt, noEffect)
+	})
+
+	select {
+	case ev := <-ended:
+		return ev
+	case <-ctx.Done():
+	}
+	reason := fmt.Sprintf("nobody waits for the program any more (%v)", context.Cause(ctx))
+	if late == nil {
+		p.stop(reason)
+		return <-ended
+	}
+	d.running.Go(func() { late(<-ended) })
+	return semel.Event{Kind: semel.EvLost, Attempt: attempt, Reason: reason + "; it may still be running"}
+}
+
+// Look runs the check program and says what its ending tells. It is EvNoAnswer
+// where no check is given.
+func (d *Destination) Look(ctx context.Context, s *semel.Send) semel.Event {
+	d.running.Add(1)
+	defer d.running.Done()
+
+	line := d.check(s)
+	if line == "" {
+		return noAnswer("no check program is given")
+	}
+	cmd := exec.Command("/bin/sh", append([]string{"-c", line}, s.Operation.Request.Args...)...)
+	cmd.Dir, cmd.Env = d.options.Dir, d.environ(s)
+	p := &process{cmd: cmd}
+	if err := p.launch(ctx.Err); err != nil {
+		return noAnswer("the check was not started: " + err.Error())
+	}
+	stopWaiting := context.AfterFunc(ctx, func() { p.stop("nobody waits for it any more") })
+	defer stopWaiting()
+	e := p.supervise(d.options.CheckTimeout, d.closing)
+	return e.checked()
+}
+
+// prepare does everything that can be done before the attempt begins.
+func (d *Destination) prepare(ctx context.Context, s *semel.Send) (*process, error) {
+	select {
+	case <-d.closing:
+		return nil, errors.New("this process is shutting down")
+	default:
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	args := s.Operation.Request.Args
+	if _, err := NewRequest(args, s.Operation.Request.Body); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	if cmd.Err != nil {
+		return nil, cmd.Err
+	}
+	cmd.Dir, cmd.Env = d.options.Dir, d.environ(s)
+	return &process{
+		cmd: cmd, stdin: s.Operation.Request.Body, grace: d.options.Grace, forward: d.options.Forward,
+		stdout: stream{pass: d.options.Stdout}, stderr: stream{pass: d.options.Stderr},
+	}, nil
+}
+
+// check and noEffectExit say where an operation's own words are kept.
+func (d *Destination) check(*semel.Send) string       { return d.options.Check }
+func (d *Destination) noEffectExit(*semel.Send) []int { return d.options.NoEffectExit }
+
+func (d *Destination) environ(s *semel.Send) []string {
+	env := d.options.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	return append(slices.Clone(env),
+		"SEMEL_KEY="+string(s.Operation.Key),
+		"SEMEL_SCOPE="+string(s.Operation.Scope),
+		"SEMEL_OPERATION="+s.Operation.ID.String(),
+		"SEMEL_ATTEMPT="+strconv.Itoa(s.Attempt),
+		"SEMEL_DESTINATION_KEY="+s.DestinationKey,
+	)
+}
+
+func refused(s *semel.Send, reason string) semel.Event {
+	return semel.Event{Kind: semel.EvRefused, Attempt: s.Attempt, Reason: plain(reason)}
+}
+
+// startFailure judges an error of launch: the system reports a failed exec as
+// such, so nothing ran. EPIPE is the one error that means the report was lost.
+func startFailure(s *semel.Send, err error) semel.Event {
+	if errors.Is(err, syscall.EPIPE) {
+		return semel.Event{Kind: semel.EvLost, Attempt: s.Attempt, Reason: "whether the program was started is not known: " + err.Error()}
+	}
+	return refused(s, "the program was not started: "+err.Error())
+}
