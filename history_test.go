@@ -113,7 +113,7 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-var histories = slices.Concat(claimHistories, olderHistories, keyHistories, duplicateHistories, reopenHistories, settledHistories, incidentHistories)
+var histories = slices.Concat(claimHistories, olderHistories, contradictionHistories, keyHistories, duplicateHistories, reopenHistories, settledHistories, incidentHistories)
 
 type history struct {
 	name     string
@@ -269,6 +269,23 @@ func TestProofThatAnOutcomeStandsKeepsTheRecordedAnswer(t *testing.T) {
 	if o.Result == nil || o.Result.Reference != "ch_1" || string(o.Result.Body) != `{"id":"ch_1"}` {
 		t.Errorf("the recorded answer is now %+v", o.Result)
 	}
+}
+
+// "completed: contradiction".
+var contradictionHistories = []history{
+	{"nothing found by a lookup that overlapped the answer contradicts nothing",
+		lookup(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), confirmed(1, "ch_1", 10*time.Second), absent(after(9*time.Second), 11*time.Second)},
+		"completed"},
+	{"nothing found once absence is proof contradicts",
+		lookup(), []semel.Event{claim(1, 0), confirmed(1, "ch_1", 10*time.Second), absent(after(time.Hour), time.Hour)}, "completed incident"},
+	{"the only attempt, refused after a lookup found its effect, contradicts",
+		lookup(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), found("ch_1", 6*time.Second), event(semel.EvRefused, 1, 7*time.Second)},
+		"completed incident"},
+	{"one of two attempts, refused after a lookup found an effect, contradicts nothing",
+		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 6*time.Second), found("ch_1", 7*time.Second), event(semel.EvRefused, 2, 8*time.Second)},
+		"completed open 1"},
+	{"the attempt that completed it, cancelled before sending, contradicts",
+		lookup(), []semel.Event{claim(1, 0), confirmed(1, "ch_1", 6*time.Second), event(semel.EvCancelled, 1, 7*time.Second)}, "completed incident"},
 }
 
 func TestLateCancelOfAnOlderAttemptLeavesAFailureRetryable(t *testing.T) {

@@ -85,17 +85,18 @@ var transitions = []Transition{
 	{From: Completed, On: EvConfirmed, When: "a second, different effect", To: Completed, mark: duplicateEffect},
 	{From: Completed, On: EvFound, When: "the same effect", To: Completed, test: isSameEffect},
 	{From: Completed, On: EvFound, When: "a second, different effect", To: Completed, mark: duplicateEffect},
-	{From: Completed, On: EvRefused, When: "by the attempt that completed it", To: Completed, test: isWinner, mark: contradiction},
+	{From: Completed, On: EvRefused, When: "by the attempt that completed it, or the only one that could have", To: Completed, test: isCause, mark: contradiction},
 	{From: Completed, On: EvRefused, To: Completed},
 	{From: Completed, On: EvRetained, When: "for the current key", To: Completed, test: isCurrentKey, mark: contradiction},
 	{From: Completed, On: EvRetained, To: Completed},
 	{From: Completed, On: EvContradiction, To: Completed, mark: contradiction},
-	{From: Completed, On: EvAbsent, When: "absence is proven", To: Completed, test: isProven, mark: contradiction},
+	{From: Completed, On: EvAbsent, When: "absence is proven", To: Completed, test: isMissing, mark: contradiction},
 	{From: Completed, On: EvAbsent, To: Completed},
 	{From: Completed, On: EvNoAnswer, To: Completed},
 	{From: Completed, On: EvLost, When: "its answer contradicts what is on record", To: Completed, test: isDispute, mark: dispute},
 	{From: Completed, On: EvLost, To: Completed},
 	{From: Completed, On: EvCancelAsked, To: Completed},
+	{From: Completed, On: EvCancelled, When: "by the attempt that completed it, or the only one that could have", To: Completed, test: isCause, mark: contradiction},
 	{From: Completed, On: EvCancelled, To: Completed},
 	{From: Completed, On: EvIncident, When: "it stands", To: Completed, test: corrects(Completed)},
 	{From: Completed, On: EvIncident, When: "found failed", To: Failed, test: corrects(Failed)},
@@ -132,7 +133,15 @@ func isRetained(o *Operation, ev *Event) bool   { return o.Incident == "" && isC
 
 func isDispute(_ *Operation, ev *Event) bool { return ev.Incident != "" }
 
-func isWinner(o *Operation, ev *Event) bool { return ev.Attempt != 0 && ev.Attempt == o.winner }
+// isCause: the attempt completed the operation, or a lookup or a person did
+// and it is the only one that could have had the effect.
+func isCause(o *Operation, ev *Event) bool {
+	if o.winner != 0 || !o.has(ev.Attempt) {
+		return ev.Attempt != 0 && ev.Attempt == o.winner
+	}
+	return o.Attempts[ev.Attempt-1].Open && !o.openBesides(ev.Attempt)
+}
+
 func isLastOpen(o *Operation, ev *Event) bool {
 	return o.Incident == "" && !o.openBesides(ev.Attempt) && o.has(ev.Attempt)
 }
@@ -140,6 +149,18 @@ func isLastOpen(o *Operation, ev *Event) bool {
 func isProven(o *Operation, ev *Event) bool {
 	at, ok := o.ProofAt(o.Contract)
 	return ok && o.Incident == "" && !ev.AskedAt.IsZero() && !ev.AskedAt.Before(at)
+}
+
+// isMissing: absence is proven, over every attempt that could have had the
+// effect of a completed operation.
+func isMissing(o *Operation, ev *Event) bool {
+	all := *o
+	all.Attempts = slices.Clone(o.Attempts)
+	for i := range all.Attempts {
+		a := &all.Attempts[i]
+		a.Open = a.Outcome != EvRefused && a.Outcome != EvCancelled
+	}
+	return isProven(&all, ev)
 }
 
 // isSettleable: a person's "it did not happen" needs the time after which no
