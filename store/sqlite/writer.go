@@ -1,0 +1,129 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// writer is the connection that writes, with its statements.
+type writer struct {
+	db   *sql.DB
+	conn *sql.Conn
+
+	begin, commit, rollback *sql.Stmt
+	stamped                 *sql.Stmt
+	insert, existing        *sql.Stmt
+	second, later, append   *sql.Stmt
+	toldSecond, toldLater   *sql.Stmt
+	renew                   *sql.Stmt
+	events, strip, stripLog *sql.Stmt
+	accept                  *sql.Stmt
+}
+
+// stamp is what the row of the store says at the beginning of a transaction.
+type stamp struct {
+	clock   int64
+	suspect int64 // since when a restored backup waits to be accepted, 0 for not
+	schema  int
+}
+
+// stampStore takes the time of a transaction: it never runs back, whichever
+// process writes.
+const stampStore = `
+	update store
+	set clock = max(clock, ?)
+	returning clock,
+		coalesce(suspect_at, 0),
+		(select max(version_id) from goose_db_version where is_applied)`
+
+func openWriter(ctx context.Context, path string) (*writer, error) {
+	db, err := connect(ctx, path, "&_pragma=busy_timeout(0)&_pragma=synchronous(full)&_pragma=cache_size(-16000)&_pragma=journal_size_limit(67108864)", 1)
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{db: db}
+	err = retryBusy(ctx, func() error { return w.prepare(ctx) })
+	if err != nil {
+		return nil, errors.Join(unavailable(path, err), w.close())
+	}
+	return w, nil
+}
+
+func (w *writer) prepare(ctx context.Context) error {
+	if w.conn == nil {
+		conn, err := w.db.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		w.conn = conn
+	}
+	for _, p := range []struct {
+		stmt **sql.Stmt
+		text string
+	}{
+		{&w.begin, "begin immediate"},
+		{&w.commit, "commit"},
+		{&w.rollback, "rollback"},
+		{&w.stamped, stampStore},
+		{&w.insert, insertOperation},
+		{&w.existing, existingOperation},
+		{&w.second, updateWithSecond},
+		{&w.later, updateOperation},
+		{&w.append, insertEvidence},
+		{&w.toldSecond, tokenOfSecond},
+		{&w.toldLater, tokenOfLater},
+		{&w.renew, renewLease},
+		{&w.events, selectEvents},
+		{&w.strip, stripOperation},
+		{&w.stripLog, stripEvidence},
+		{&w.accept, acceptBackup},
+	} {
+		if *p.stmt != nil {
+			continue
+		}
+		stmt, err := w.conn.PrepareContext(ctx, p.text)
+		if err != nil {
+			return fmt.Errorf("prepare %s: %w", p.text, err)
+		}
+		*p.stmt = stmt
+	}
+	return nil
+}
+
+// exec runs a statement without arguments. Like everything in a shared
+// transaction it is nobody's to cancel.
+func (w *writer) exec(s *sql.Stmt, args ...any) error {
+	_, err := s.ExecContext(context.Background(), args...)
+	return err
+}
+
+// changed runs a statement and reports whether it changed a row.
+func (w *writer) changed(s *sql.Stmt, args ...any) (bool, error) {
+	res, err := s.ExecContext(context.Background(), args...)
+	if err != nil {
+		return false, err
+	}
+	n, err := res.RowsAffected()
+	return n > 0, err
+}
+
+// row runs a statement that answers at most one row.
+func (w *writer) row(s *sql.Stmt, args ...any) *sql.Row {
+	return s.QueryRowContext(context.Background(), args...)
+}
+
+func (w *writer) stamp(now int64) (stamp, error) {
+	var st stamp
+	err := w.row(w.stamped, now).Scan(&st.clock, &st.suspect, &st.schema)
+	return st, err
+}
+
+func (w *writer) close() error {
+	var err error
+	if w.conn != nil {
+		err = w.conn.Close()
+	}
+	return errors.Join(err, w.db.Close())
+}

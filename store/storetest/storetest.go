@@ -1,0 +1,52 @@
+// Package storetest is the one conformance suite of every semel.Store. A
+// backend adds a Harness, not tests:
+//
+//	func TestConformance(t *testing.T) { storetest.Test(t, open) }
+//
+// Subtests are named after what they show; comments cite the promises (M14) of
+// the mission and the laws of the design.
+package storetest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/semel-dev/semel"
+)
+
+// Opener makes a fresh, empty database for one test, which is gone when the
+// test ends.
+type Opener func(t *testing.T) Harness
+
+// Harness is one database.
+type Harness struct {
+	// Open returns one more handle on the database, independent of the others
+	// like another process. It fails the test where it cannot, and the handle
+	// is closed when the test ends, if the test has not closed it.
+	Open func(t *testing.T) semel.Store
+	// Shift moves the clock of every handle, open now or later, by d.
+	Shift func(d time.Duration)
+}
+
+// Expirer is the maintenance of a store: it makes tombstones of up to limit
+// operations that were settled and last changed before then.
+type Expirer interface {
+	Expire(ctx context.Context, before time.Time, limit int) (int, error)
+}
+
+// Test runs the suite.
+func Test(t *testing.T, open Opener) {
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, Harness)
+	}{
+		{"FirstClaim", testFirstClaim},
+		{"Outcome", testOutcome},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.test(t, open(t))
+		})
+	}
+}
