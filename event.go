@@ -93,9 +93,9 @@ type Event struct {
 	// AskedAt belongs to EvFound, EvAbsent and EvNoAnswer: when the lookup was
 	// sent, by the store's clock.
 	AskedAt time.Time `json:"asked_at,omitzero"`
-	// Force belongs to EvDidNotHappen, where the person overrides the time that
-	// absence needs, and to EvClaimed, where a person restarts what was
-	// cancelled.
+	// Force belongs to EvDidNotHappen and EvIncident, where a person overrides
+	// the time that absence needs and must give a Reason, and to EvClaimed,
+	// where a person restarts what was cancelled.
 	Force bool `json:"force,omitzero"`
 	// NewKey belongs to EvDidNotHappen and EvIncident: the next attempt uses a
 	// new destination key.

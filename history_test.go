@@ -288,6 +288,39 @@ var contradictionHistories = []history{
 		lookup(), []semel.Event{claim(1, 0), confirmed(1, "ch_1", 6*time.Second), event(semel.EvCancelled, 1, 7*time.Second)}, "completed incident"},
 }
 
+// Law 7: "it did not happen" before its time needs an override and a reason,
+// also as the correction that closes an incident.
+func TestNoPersonSaysItDidNotHappenTooEarly(t *testing.T) {
+	// The last byte may leave at 30 s + 10 s write timeout; then 1 min
+	// processing, 10 s visibility, 1 s skew.
+	quiet := 111 * time.Second
+	lost := replay(t, lookup(), claim(1, 0), event(semel.EvLost, 1, 5*time.Second))
+	for _, o := range []semel.Operation{lost, apply(t, lost, event(semel.EvContradiction, 0, 6*time.Second)),
+		replay(t, lookup(), claim(1, 0), event(semel.EvLost, 1, 4*time.Second), found("ch_1", 5*time.Second), event(semel.EvContradiction, 0, 6*time.Second))} {
+		ev := semel.Event{Kind: semel.EvDidNotHappen, Reason: "asked the bank"}
+		if o.Incident != "" {
+			ev.Kind, ev.Correction = semel.EvIncident, semel.Failed
+		}
+		for _, c := range []struct {
+			at     time.Duration
+			force  bool
+			reason string
+			want   bool
+		}{
+			{quiet - 1, false, "asked the bank", false},
+			{quiet, false, "asked the bank", true},
+			{quiet + 1, false, "asked the bank", true},
+			{quiet - 1, true, "asked the bank", true},
+			{quiet - 1, true, "", false},
+		} {
+			ev.At, ev.Force, ev.Reason = after(c.at), c.force, c.reason
+			if _, err := o.Apply(ev); (err == nil) != c.want {
+				t.Errorf("%s of %q, %v before its time, force %v, reason %q: %v", ev.Kind, summary(o), quiet-c.at, c.force, c.reason, err)
+			}
+		}
+	}
+}
+
 func TestLateCancelOfAnOlderAttemptLeavesAFailureRetryable(t *testing.T) {
 	o := replay(t, keyed(), claim(1, 0), event(semel.EvRefused, 1, time.Second), claim(2, 2*time.Second), event(semel.EvRefused, 2, 3*time.Second),
 		event(semel.EvCancelled, 1, 4*time.Second))

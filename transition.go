@@ -77,7 +77,7 @@ var transitions = []Transition{
 	{From: Unknown, On: EvCancelAsked, To: Unknown},
 	{From: Unknown, On: EvContradiction, To: Unknown, mark: contradiction},
 	{From: Unknown, On: EvIncident, When: "found completed", To: Completed, test: corrects(Completed)},
-	{From: Unknown, On: EvIncident, When: "found failed", To: Failed, test: corrects(Failed)},
+	{From: Unknown, On: EvIncident, When: "found failed; absence had its time, or forced", To: Failed, test: correctsToFailed},
 	{From: Unknown, On: EvIncident, When: "still unknown", To: Unknown, test: corrects(Unknown)},
 	{From: Unknown, On: EvJoined, To: Unknown},
 
@@ -99,7 +99,7 @@ var transitions = []Transition{
 	{From: Completed, On: EvCancelled, When: "by the attempt that completed it, or the only one that could have", To: Completed, test: isCause, mark: contradiction},
 	{From: Completed, On: EvCancelled, To: Completed},
 	{From: Completed, On: EvIncident, When: "it stands", To: Completed, test: corrects(Completed)},
-	{From: Completed, On: EvIncident, When: "found failed", To: Failed, test: corrects(Failed)},
+	{From: Completed, On: EvIncident, When: "found failed; absence had its time, or forced", To: Failed, test: correctsToFailed},
 	{From: Completed, On: EvIncident, When: "found unknown", To: Unknown, test: corrects(Unknown)},
 	{From: Completed, On: EvJoined, To: Completed},
 	{From: Completed, On: EvExpired, To: Completed},
@@ -164,9 +164,15 @@ func isMissing(o *Operation, ev *Event) bool {
 }
 
 // isSettleable: a person's "it did not happen" needs the time after which no
-// attempt can still act, or an explicit override.
-func isSettleable(o *Operation, ev *Event) bool {
-	return o.Incident == "" && (ev.Force || !ev.At.Before(o.QuietAt()))
+// attempt can still act, or an explicit override with a reason.
+func isSettleable(o *Operation, ev *Event) bool { return o.Incident == "" && hadItsTime(o, ev) }
+
+func hadItsTime(o *Operation, ev *Event) bool {
+	return ev.Force && ev.Reason != "" || !ev.At.Before(o.QuietAt())
+}
+
+func correctsToFailed(o *Operation, ev *Event) bool {
+	return corrects(Failed)(o, ev) && hadItsTime(o, ev)
 }
 
 func corrects(s State) func(*Operation, *Event) bool {
