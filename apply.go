@@ -46,7 +46,7 @@ func (o *Operation) row(ev *Event) (Transition, bool) {
 func (o *Operation) record(ev *Event, before State) {
 	switch ev.Kind {
 	case EvClaimed:
-		o.claim(ev)
+		o.claim(ev, before)
 	case EvConfirmed:
 		o.close(ev)
 		o.complete(ev, before, ev.Attempt)
@@ -105,7 +105,7 @@ func (o *Operation) record(ev *Event, before State) {
 	}
 }
 
-func (o *Operation) claim(ev *Event) {
+func (o *Operation) claim(ev *Event, before State) {
 	if o.Attempt == 0 {
 		o.CreatedAt = ev.At
 	}
@@ -118,8 +118,8 @@ func (o *Operation) claim(ev *Event) {
 	o.Attempt = ev.Attempt
 	o.LeaseUntil = ev.At.Add(ev.Lease)
 	sendBy := ev.At.Add(min(ev.SendWithin, ev.Lease))
-	if o.Contract.Protection == Keyed && o.WindowEnd(o.Contract).Before(sendBy) && o.Attempt > 1 {
-		sendBy = o.WindowEnd(o.Contract)
+	if o.Contract.Protection == Keyed && before == Unknown && o.WindowEnd(o.Contract).Before(sendBy) {
+		sendBy = o.WindowEnd(o.Contract) // a resend; after a failure there is nothing to recognise
 	}
 	token := ev.Token
 	if token == (ID{}) {

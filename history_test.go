@@ -321,6 +321,37 @@ func TestNoPersonSaysItDidNotHappenTooEarly(t *testing.T) {
 	}
 }
 
+// Law 8: the window binds a resend, and never moves.
+func TestSendByEndsInsideTheWindowOfAResend(t *testing.T) {
+	c := keyed()
+	c.Window, c.MaxProcessing = time.Hour, 10*time.Minute // margin 5 min: resends end at 45 min
+	end := 45 * time.Minute
+	lost := []semel.Event{claim(1, 0), event(semel.EvLost, 1, time.Second)}
+	refused := []semel.Event{claim(1, 0), event(semel.EvRefused, 1, time.Second)}
+	for _, h := range []struct {
+		name   string
+		events []semel.Event
+		at     time.Duration
+		want   time.Duration
+	}{
+		{"the lease ends before", lost, end - 31*time.Second, end - time.Second},
+		{"the lease ends with it", lost, end - 30*time.Second, end},
+		{"the window ends before", lost, end - 29*time.Second, end},
+		{"the window is over", lost, end + time.Minute, end},
+		{"nothing happened before: next morning", refused, 24 * time.Hour, 24*time.Hour + 30*time.Second},
+	} {
+		t.Run(h.name, func(t *testing.T) {
+			o := apply(t, replay(t, c, h.events...), claim(2, h.at))
+			if got := o.Attempts[1].SendBy.Sub(t0); got != h.want {
+				t.Errorf("the first byte may leave until %v, want %v", got, h.want)
+			}
+			if !o.KeySince.Equal(t0) {
+				t.Errorf("the window moved to %v", o.KeySince)
+			}
+		})
+	}
+}
+
 func TestLateCancelOfAnOlderAttemptLeavesAFailureRetryable(t *testing.T) {
 	o := replay(t, keyed(), claim(1, 0), event(semel.EvRefused, 1, time.Second), claim(2, 2*time.Second), event(semel.EvRefused, 2, 3*time.Second),
 		event(semel.EvCancelled, 1, 4*time.Second))
