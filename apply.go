@@ -54,7 +54,7 @@ func (o *Operation) record(ev *Event, before State) {
 			a.Open = o.State == Unknown // it acted, and nobody knows yet what that means
 		}
 	case EvFound:
-		o.Looks++
+		o.look(ev)
 		o.complete(ev, before, 0)
 	case EvHappened:
 		o.complete(ev, before, 0)
@@ -77,7 +77,7 @@ func (o *Operation) record(ev *Event, before State) {
 	case EvLapsed:
 		o.Reason = ev.Reason
 	case EvAbsent, EvNoAnswer:
-		o.Looks++
+		o.look(ev)
 		if o.State == Failed && before == Unknown {
 			o.closeAll()
 		}
@@ -96,6 +96,9 @@ func (o *Operation) record(ev *Event, before State) {
 		o.Expired, o.Request.Body, o.Result = true, nil, nil
 	case EvContradiction:
 		// the incident is raised by the row's mark
+	}
+	if ev.Kind != EvJoined && ev.Kind != EvCancelAsked {
+		o.triedAt = ev.At
 	}
 	if o.State != Failed {
 		o.nextKey = false // a new key is only for what is known to have had no effect
@@ -126,7 +129,13 @@ func (o *Operation) claim(ev *Event, before State) {
 		token = o.ID
 	}
 	o.Attempts = append(o.Attempts, Attempt{Number: ev.Attempt, Token: token, By: ev.By, Generation: o.Generation, ClaimedAt: ev.At, SendBy: sendBy, Open: true, Outcome: EvClaimed})
-	o.Reason, o.Looks, o.Person, o.Cancel, o.Cancelled, o.notBefore = "", 0, false, false, false, time.Time{}
+	o.Reason, o.Person, o.Cancel, o.Cancelled = "", false, false, false
+	o.Looks, o.lookedAt, o.notBefore = 0, time.Time{}, time.Time{}
+}
+
+func (o *Operation) look(ev *Event) {
+	o.Looks++
+	o.lookedAt = later(o.lookedAt, ev.AskedAt)
 }
 
 // attempt returns the attempt that ev speaks of, or nil.

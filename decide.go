@@ -101,7 +101,7 @@ func decideResend(o *Operation, c Contract, now time.Time, asked bool) (Move, bo
 	if o.Cancel || !asked && o.Attempt >= c.budget() {
 		return Move{}, false
 	}
-	at := later(o.UpdatedAt.Add(c.backoff(o.Attempt)), o.notBefore)
+	at := later(o.triedAt.Add(c.backoff(o.Attempt)), o.notBefore)
 	if asked {
 		at = now
 	}
@@ -121,10 +121,10 @@ func decideLookup(o *Operation, c Contract, now time.Time, asked bool) (Move, bo
 		return Move{}, false
 	}
 	proof, provable := o.ProofAt(c)
-	if !asked && o.Looks >= c.budget() && (!provable || !o.UpdatedAt.Before(proof)) {
+	if !asked && o.Looks >= c.budget() && (!provable || !o.lookedAt.Before(proof)) {
 		return Move{}, false
 	}
-	at := later(o.UpdatedAt.Add(c.backoff(o.Looks+1)), o.notBefore)
+	at := later(o.triedAt.Add(c.backoff(o.Looks+1)), o.notBefore)
 	if provable && (o.Looks >= 3 || at.Before(proof) && at.Add(c.backoff(o.Looks+2)).After(proof)) {
 		at = later(at, proof)
 	}

@@ -352,6 +352,36 @@ func TestSendByEndsInsideTheWindowOfAResend(t *testing.T) {
 	}
 }
 
+// Recovery belongs to the operation: requests that it absorbs never postpone it.
+func TestAbsorbedRequestsNeverPostponeRecovery(t *testing.T) {
+	for name, c := range map[string]semel.Contract{"resend": keyed(), "lookup": lookup()} {
+		o := replay(t, c, claim(1, 0), event(semel.EvLost, 1, 5*time.Second))
+		want := o.CheckAt
+		for i := range 10 {
+			o = apply(t, o, event(semel.EvJoined, 0, time.Duration(6+i)*time.Second))
+		}
+		if !o.CheckAt.Equal(want) {
+			t.Errorf("%s: ten absorbed requests moved recovery from %v to %v", name, want, o.CheckAt)
+		}
+	}
+}
+
+func TestLookupBudgetNeverSparesTheLookupThatCouldProve(t *testing.T) {
+	c := lookup()
+	c.Attempts = 1
+	// Absence is proof from 111 s on; the only lookup in the budget was before.
+	o := replay(t, c, claim(1, 0), event(semel.EvLost, 1, 5*time.Second), absent(after(6*time.Second), 7*time.Second),
+		event(semel.EvJoined, 0, 200*time.Second))
+	if got := semel.Decide(&o, c, after(200*time.Second)); got.Kind != semel.MoveLookup {
+		t.Errorf("got %s (%s), want a lookup", got.Kind, got.Reason)
+	}
+	o = apply(t, o, event(semel.EvNoAnswer, 0, 201*time.Second))
+	o = apply(t, o, semel.Event{Kind: semel.EvNoAnswer, AskedAt: after(202 * time.Second), At: after(203 * time.Second)})
+	if got := semel.Decide(&o, c, after(204*time.Second)); got.Kind != semel.MovePerson {
+		t.Errorf("got %s (%s), want a person", got.Kind, got.Reason)
+	}
+}
+
 func TestLateCancelOfAnOlderAttemptLeavesAFailureRetryable(t *testing.T) {
 	o := replay(t, keyed(), claim(1, 0), event(semel.EvRefused, 1, time.Second), claim(2, 2*time.Second), event(semel.EvRefused, 2, 3*time.Second),
 		event(semel.EvCancelled, 1, 4*time.Second))

@@ -30,6 +30,8 @@ type Operation struct {
 	nextKey    bool      // the next claim starts a new generation
 	winner     int       // the attempt whose confirmation completed it, 0 for other evidence
 	notBefore  time.Time // when the destination asked to be asked again
+	triedAt    time.Time // the last evidence about an attempt or a lookup: a pause begins here
+	lookedAt   time.Time // when the last lookup since the last claim was sent
 }
 
 // Identity is the part of an operation that never changes.
