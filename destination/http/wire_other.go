@@ -1,0 +1,10 @@
+//go:build !linux
+
+package httpdest
+
+import (
+	"net"
+	"time"
+)
+
+func limitUnacknowledged(*net.TCPConn, time.Duration) {}
