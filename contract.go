@@ -178,11 +178,11 @@ func (c *Contract) budget() int {
 // backoff is the pause after the n-th try, n counting from 1.
 func (c *Contract) backoff(n int) time.Duration {
 	d := orDefault(c.Backoff, DefaultBackoff)
-	for range min(n-1, 30) {
-		d *= 2
-		if d >= MaxBackoff {
-			return MaxBackoff
+	for range n - 1 {
+		if d >= MaxBackoff/2 {
+			return max(d, MaxBackoff)
 		}
+		d *= 2
 	}
 	return d
 }
@@ -196,16 +196,13 @@ func orDefault(d, otherwise time.Duration) time.Duration {
 
 // Stricter combines the contract an operation was claimed with and the current
 // one: the shorter window, the longer delays, and proof only if both say so.
+// Where one of them does not declare its processing time, nothing proves
+// absence, and a resend ends as early as the more cautious of the two wants.
 func (c Contract) Stricter(current Contract) Contract {
 	c.Window = min(c.Window, current.Window)
 	c.VisibleAfter = max(c.VisibleAfter, current.VisibleAfter)
-	c.AbsenceIsProof = c.AbsenceIsProof && current.AbsenceIsProof
-	if c.MaxProcessing > 0 && current.MaxProcessing > 0 {
-		c.MaxProcessing = max(c.MaxProcessing, current.MaxProcessing)
-	} else {
-		c.MaxProcessing = 0
-		c.AbsenceIsProof = false
-	}
+	c.AbsenceIsProof = c.AbsenceIsProof && current.AbsenceIsProof && c.MaxProcessing > 0 && current.MaxProcessing > 0
+	c.MaxProcessing = max(c.processing(), current.processing())
 	if rank(current.Protection) > rank(c.Protection) {
 		c.Protection = current.Protection
 	}
