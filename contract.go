@@ -120,10 +120,13 @@ const (
 
 // Validate reports what is missing or contradictory in c.
 func (c *Contract) Validate() error {
-	for name, d := range map[string]time.Duration{"window": c.Window, "visible-after": c.VisibleAfter, "max-processing": c.MaxProcessing,
-		"timeout": c.Timeout, "write timeout": c.WriteTimeout, "skew": c.Skew, "backoff": c.Backoff} {
-		if d < 0 {
-			return &InputError{Field: name, Problem: fmt.Sprintf("is negative (%v)", d), Hint: "give a duration such as 10s"}
+	for _, d := range []struct {
+		name string
+		time.Duration
+	}{{"window", c.Window}, {"visible-after", c.VisibleAfter}, {"max-processing", c.MaxProcessing}, {"timeout", c.Timeout},
+		{"write timeout", c.WriteTimeout}, {"skew", c.Skew}, {"backoff", c.Backoff}} {
+		if d.Duration < 0 {
+			return &InputError{Field: d.name, Problem: fmt.Sprintf("is negative (%v)", d.Duration), Hint: "give a duration such as 10s"}
 		}
 	}
 	switch {

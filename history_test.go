@@ -382,6 +382,27 @@ func TestLookupBudgetNeverSparesTheLookupThatCouldProve(t *testing.T) {
 	}
 }
 
+// "For ever" is a duration that people declare: it must not wrap around.
+func TestForeverNeverProvesAndNeverResends(t *testing.T) {
+	c := keyed()
+	c.MaxProcessing = 1<<63 - 1
+	lost := []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second)}
+	o := replay(t, c, append(lost, absent(after(1000*time.Hour), 1000*time.Hour))...)
+	if got := summary(o); got != "unknown open 1" {
+		t.Errorf("absence proved something after a thousand hours: %s", got)
+	}
+	if _, err := o.Apply(event(semel.EvDidNotHappen, 0, 2000*time.Hour)); err == nil {
+		t.Error("it did not happen, without an override, after two thousand hours")
+	}
+	if !o.WindowEnd(c).Before(t0) {
+		t.Errorf("resends go on until %v", o.WindowEnd(c))
+	}
+	c.Window = 0
+	if !o.WindowEnd(c).Before(t0) {
+		t.Errorf("without a window, resends go on until %v", o.WindowEnd(c))
+	}
+}
+
 func TestLateCancelOfAnOlderAttemptLeavesAFailureRetryable(t *testing.T) {
 	o := replay(t, keyed(), claim(1, 0), event(semel.EvRefused, 1, time.Second), claim(2, 2*time.Second), event(semel.EvRefused, 2, 3*time.Second),
 		event(semel.EvCancelled, 1, 4*time.Second))

@@ -102,12 +102,12 @@ func (o *Operation) ProofAt(c Contract) (at time.Time, ok bool) {
 			at = sent
 		}
 	}
-	return at.Add(c.MaxProcessing + c.VisibleAfter + c.skew()), true
+	return at.Add(c.MaxProcessing).Add(c.VisibleAfter).Add(c.skew()), true
 }
 
 // WindowEnd is when Semel stops resending the current destination key.
 func (o *Operation) WindowEnd(c Contract) time.Time {
-	return o.KeySince.Add(c.Window - c.Margin() - c.processing())
+	return o.KeySince.Add(c.Window).Add(-c.Margin()).Add(-c.processing())
 }
 
 // Replay rebuilds an operation from its identity and all of its events, in

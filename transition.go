@@ -233,7 +233,7 @@ func (o *Operation) QuietAt() time.Time {
 	if at.IsZero() {
 		return at
 	}
-	return at.Add(o.Contract.processing() + o.Contract.VisibleAfter + o.Contract.skew())
+	return at.Add(o.Contract.processing()).Add(o.Contract.VisibleAfter).Add(o.Contract.skew())
 }
 
 func effectAfterFailure(o *Operation, ev *Event) {
