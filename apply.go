@@ -44,6 +44,9 @@ func (o *Operation) row(ev *Event) (Transition, bool) {
 
 // record takes over what the event says; the state is already the new one.
 func (o *Operation) record(ev *Event, before State) {
+	if o.State != before {
+		o.Reason = ev.Reason
+	}
 	switch ev.Kind {
 	case EvClaimed:
 		o.claim(ev, before)
@@ -61,7 +64,7 @@ func (o *Operation) record(ev *Event, before State) {
 	case EvRefused, EvCancelled:
 		o.close(ev)
 		o.Cancelled = o.Cancelled || ev.Kind == EvCancelled && o.State == Failed && before != Failed
-		o.reason(ev, before)
+		o.reason(ev)
 	case EvRetained:
 		for i := range o.Attempts {
 			same := o.Attempts[i].Generation == o.generation(ev.Attempt)
@@ -71,21 +74,21 @@ func (o *Operation) record(ev *Event, before State) {
 		}
 		o.close(ev)
 		o.nextKey = o.State == Failed && (o.nextKey || isCurrentKey(o, ev))
-		o.reason(ev, before)
+		o.reason(ev)
 	case EvLost:
 		o.lose(ev, before)
 	case EvLapsed:
-		o.Reason = ev.Reason
+		// the row says it all
 	case EvAbsent, EvNoAnswer:
 		o.look(ev)
 		if o.State == Failed && before == Unknown {
 			o.closeAll()
 		}
-		o.reason(ev, before)
+		o.reason(ev)
 	case EvDidNotHappen:
 		o.closeAll()
 		o.nextKey = ev.NewKey
-		o.Person, o.Reason = false, ev.Reason
+		o.Person = false
 	case EvIncident:
 		o.correct(ev)
 	case EvCancelAsked:
@@ -184,7 +187,7 @@ func (o *Operation) lose(ev *Event, before State) {
 	if before == Completed || before == Failed {
 		return
 	}
-	o.reason(ev, before)
+	o.reason(ev)
 	o.Person = o.Person || ev.Person
 	if ev.Incident != "" {
 		o.Incident = ev.Incident
@@ -194,9 +197,9 @@ func (o *Operation) lose(ev *Event, before State) {
 	}
 }
 
-// reason keeps the words of the event that led to the present state.
-func (o *Operation) reason(ev *Event, before State) {
-	if ev.Reason != "" && (o.State != before || o.State == Unknown) {
+// reason keeps the latest words about an outcome that stays unknown.
+func (o *Operation) reason(ev *Event) {
+	if ev.Reason != "" && o.State == Unknown {
 		o.Reason = ev.Reason
 	}
 }

@@ -49,6 +49,9 @@ func decide(o *Operation, c Contract, now time.Time, asked bool) Move {
 	case InProgress:
 		return Move{Kind: MoveWait, At: o.LeaseUntil, Reason: "an attempt is running"}
 	case Completed:
+		if o.Expired {
+			return Move{Kind: MoveDone, Reason: "it happened; its record has expired, and the answer with it"}
+		}
 		return Move{Kind: MoveDone, Reason: "it happened; the recorded answer is handed back"}
 	case Failed:
 		return decideFailed(o, c)
@@ -61,7 +64,7 @@ func decide(o *Operation, c Contract, now time.Time, asked bool) Move {
 func decideFailed(o *Operation, c Contract) Move {
 	switch {
 	case o.Expired:
-		return Move{Kind: MoveDone, Reason: "its record has expired"}
+		return Move{Kind: MoveDone, Reason: "nothing happened; its record has expired"}
 	case o.Cancelled || o.Cancel:
 		return Move{Kind: MovePerson, Reason: "it was cancelled before anything was sent; only a person may start it again"}
 	case c.OnFailed == ReturnFailed:
@@ -71,8 +74,11 @@ func decideFailed(o *Operation, c Contract) Move {
 }
 
 func decideUnknown(o *Operation, c Contract, now time.Time, asked bool) Move {
-	if o.Person {
+	if o.Person && o.Reason != "" {
 		return Move{Kind: MovePerson, Reason: o.Reason}
+	}
+	if o.Person {
+		return Move{Kind: MovePerson, Reason: "the evidence is such that only a person can tell whether it happened"}
 	}
 	if m, ok := decideResend(o, c, now, asked); ok {
 		return m

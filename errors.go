@@ -43,7 +43,7 @@ type TransitionError struct {
 }
 
 func (e *TransitionError) Error() string {
-	return fmt.Sprintf("an operation that is %s cannot take %q: %s", e.State, e.Event, e.Reason)
+	return fmt.Sprintf("an operation that is %s cannot take %q: %s", e.State.Words(), e.Event, e.Reason)
 }
 
 // NotAskedError is the only error of Guard.Do and Action.Do. This call sent

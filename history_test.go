@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/semel-dev/semel"
 )
 
@@ -400,6 +402,41 @@ func TestForeverNeverProvesAndNeverResends(t *testing.T) {
 	c.Window = 0
 	if !o.WindowEnd(c).Before(t0) {
 		t.Errorf("without a window, resends go on until %v", o.WindowEnd(c))
+	}
+}
+
+// M35: words tell the truth.
+func TestWordsOfAnOutcome(t *testing.T) {
+	reason := func(ev semel.Event, s string) semel.Event { ev.Reason = s; return ev }
+	lost := reason(event(semel.EvLost, 1, 5*time.Second), "connection reset")
+	partial := event(semel.EvLost, 1, 5*time.Second)
+	partial.Person = true
+	expired := event(semel.EvExpired, 0, time.Hour)
+	for _, h := range []struct {
+		name, reason, incident, next string
+		events                       []semel.Event
+	}{
+		{"a failure does not keep the words of the doubt before it", "", "", "nothing happened; safe to try again",
+			[]semel.Event{claim(1, 0), lost, absent(after(time.Hour), time.Hour)}},
+		{"doubt does not keep the words of the failure before it", "", "an effect was reported after the operation was settled as failed (ch_1)",
+			"an effect was reported after the operation was settled as failed (ch_1); nothing is sent until a person closes this incident",
+			[]semel.Event{claim(1, 0), reason(event(semel.EvRefused, 1, time.Second), "card declined"), confirmed(1, "ch_1", 2*time.Second)}},
+		{"a person is told why", "", "", "the evidence is such that only a person can tell whether it happened", []semel.Event{claim(1, 0), partial}},
+		{"a contradiction says what it is", "", "contradicting evidence: the morning report does not list it",
+			"contradicting evidence: the morning report does not list it; nothing is sent until a person closes this incident",
+			[]semel.Event{claim(1, 0), confirmed(1, "ch_1", time.Second), reason(event(semel.EvContradiction, 0, time.Hour), "the morning report does not list it")}},
+		{"an expired answer is not handed back", "", "", "it happened; its record has expired, and the answer with it",
+			[]semel.Event{claim(1, 0), confirmed(1, "ch_1", time.Second), expired}},
+		{"an expired failure", "card declined", "", "nothing happened; its record has expired",
+			[]semel.Event{claim(1, 0), reason(event(semel.EvRefused, 1, time.Second), "card declined"), expired}},
+	} {
+		t.Run(h.name, func(t *testing.T) {
+			o := replay(t, lookup(), h.events...)
+			got := []string{o.Reason, o.Incident, semel.Decide(&o, o.Contract, after(2*time.Hour)).Reason}
+			if diff := cmp.Diff([]string{h.reason, h.incident, h.next}, got); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 

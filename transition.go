@@ -249,7 +249,12 @@ func duplicateEffect(o *Operation, ev *Event) {
 }
 
 func contradiction(o *Operation, ev *Event) {
-	o.Incident = "contradicting evidence: " + string(ev.Kind)
+	o.Incident = "contradicting evidence: "
+	if ev.Reason != "" {
+		o.Incident += ev.Reason
+	} else {
+		o.Incident += string(ev.Kind)
+	}
 	contradictedBy(o, ev)
 }
 
