@@ -440,6 +440,14 @@ func TestWordsOfAnOutcome(t *testing.T) {
 	}
 }
 
+// M25: what a person still has to look at never expires.
+func TestOpenIncidentNeverExpires(t *testing.T) {
+	o := replay(t, keyed(), claim(1, 0), confirmed(1, "ch_1", time.Second), event(semel.EvContradiction, 0, time.Minute))
+	if _, err := o.Apply(event(semel.EvExpired, 0, 1000*time.Hour)); err == nil {
+		t.Error("the answer that a person has to judge was dropped")
+	}
+}
+
 func TestLateCancelOfAnOlderAttemptLeavesAFailureRetryable(t *testing.T) {
 	o := replay(t, keyed(), claim(1, 0), event(semel.EvRefused, 1, time.Second), claim(2, 2*time.Second), event(semel.EvRefused, 2, 3*time.Second),
 		event(semel.EvCancelled, 1, 4*time.Second))

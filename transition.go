@@ -102,7 +102,7 @@ var transitions = []Transition{
 	{From: Completed, On: EvIncident, When: "found failed; absence had its time, or forced", To: Failed, test: correctsToFailed},
 	{From: Completed, On: EvIncident, When: "found unknown", To: Unknown, test: corrects(Unknown)},
 	{From: Completed, On: EvJoined, To: Completed},
-	{From: Completed, On: EvExpired, To: Completed},
+	{From: Completed, On: EvExpired, When: "no incident open", To: Completed, test: hasNoIncident},
 }
 
 func isCurrent(o *Operation, ev *Event) bool { return ev.Attempt == o.Attempt }
