@@ -1,0 +1,240 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/semel-dev/semel"
+)
+
+// insertClaim is a first claim. One whose ID was not minted just now is given
+// a due_at, so that the sweep need not look for it; see due.go.
+const insertClaim = `
+insert into semel.operation
+  (id, created_at, updated_at, lease_until, due_at, version, attempt, cancel, expired, state,
+   scope, key, fingerprint, request, contract, body, first)
+select $1::uuid, clock.now, clock.now, clock.now + $2::interval,
+  case when $3::timestamptz between clock.now - interval '30 s' and clock.now + interval '30 s'
+    then null else clock.now + $2::interval end,
+  1, 1, false, false, 'in_progress',
+  $4::text, $5::text, $6::bytea, $7::bytea, $8::bytea, $9::bytea, $10::bytea
+from (select clock_timestamp() + $11::interval as now) as clock
+on conflict do nothing
+returning created_at, false`
+
+// at is the time of a change: the database's, and never before the last.
+const at = `greatest(clock.now, o.updated_at)`
+
+// changeOperation is the common part of every later change. Its version is the
+// fence. $6 is a new lease; $7 and $8 are when to look next, at a time and so
+// long from now, whichever comes first; $9 and $10 are conditions that hold
+// only after a time, by the database's clock.
+const changeOperation = `
+update semel.operation as o
+set
+  state = $3::text,
+  version = o.version + 1,
+  attempt = $4::integer,
+  cancel = $5::boolean,
+  lease_until = coalesce(` + at + ` + $6::interval, o.lease_until),
+  due_at = case when $3::text = 'in_progress'
+    then coalesce(` + at + ` + $6::interval, o.lease_until)
+    else least($7::timestamptz, ` + at + ` + $8::interval) end,
+  updated_at = ` + at
+
+const whereCurrent = `
+from (select clock_timestamp() + $11::interval as now) as clock
+where o.id = $1::uuid
+  and o.version = $2::integer
+  and ($9::timestamptz is null or ` + at + ` >= $9::timestamptz)
+  and (not $10::boolean or o.lease_until <= ` + at + `)`
+
+// secondEvent keeps the event that most operations end with in their own row.
+const secondEvent = changeOperation + `,
+  second = $12::bytea, second_token = $13::uuid, second_at = ` + at + whereCurrent + `
+returning o.updated_at, o.cancel`
+
+// laterEvent appends to the evidence.
+const laterEvent = `
+with changed as (` + changeOperation + whereCurrent + `
+  returning o.id, o.version, o.updated_at, o.cancel
+), recorded as (
+  insert into semel.evidence (operation_id, seq, at, token, event)
+  select id, version, updated_at, $13::uuid, $12::bytea
+  from changed
+)
+select updated_at, cancel
+from changed`
+
+// expiry is the event that turns an operation into a tombstone. $14 is its
+// second event without the answer's body.
+const expiry = `
+with changed as (` + changeOperation + `,
+  expired = true, body = null, second = $14::bytea` + whereCurrent + `
+  returning o.id, o.version, o.updated_at, o.cancel
+), recorded as (
+  insert into semel.evidence (operation_id, seq, at, token, event)
+  select id, version, updated_at, $13::uuid, $12::bytea
+  from changed
+)
+select updated_at, cancel
+from changed`
+
+// Commit makes one change durable; see semel.Store.
+func (s *Store) Commit(ctx context.Context, c semel.Change) (semel.Operation, error) {
+	r, err := s.request(ctx, c)
+	if err != nil {
+		return semel.Operation{}, err
+	}
+	if err := s.group.do(ctx, r); err != nil {
+		return semel.Operation{}, fmt.Errorf("operation %s: %w", c.After.ID, err)
+	}
+	if r.found {
+		return c.Stamped(r.at.UTC()), nil
+	}
+	return s.recognise(ctx, c)
+}
+
+func (s *Store) request(ctx context.Context, c semel.Change) (*request, error) {
+	event, err := c.Event.Encode()
+	if err != nil {
+		return nil, err
+	}
+	r := &request{scope: c.After.Scope, key: c.After.Key, claim: c.Event.Kind == semel.EvClaimed}
+	if c.Before.Version == 0 {
+		rec, err := c.After.Record()
+		if err != nil {
+			return nil, err
+		}
+		r.statement = statement{insertClaim, []any{[16]byte(rec.ID), micros(c.Event.Lease), rec.ID.Time(), string(rec.Scope), string(rec.Key),
+			rec.Fingerprint, rec.Request, rec.Contract, rec.Body, event, s.offset()}}
+		return r, nil
+	}
+	args := []any{[16]byte(c.After.ID), c.Before.Version, string(c.After.State), c.After.Attempt, c.After.Cancel, lease(c.Event)}
+	args = append(args, due(c)...)
+	args = append(args, notBefore(c), c.Event.Kind == semel.EvLapsed, s.offset(), event, [16]byte(c.Token))
+	switch {
+	case c.Event.Kind == semel.EvExpired:
+		return r, s.expire(ctx, c, r, args)
+	case c.Before.Version == 1:
+		r.statement = statement{secondEvent, args}
+	default:
+		r.statement = statement{laterEvent, args}
+	}
+	return r, nil
+}
+
+// micros rounds up to what the database can keep, so that a lease never ends
+// before the time that the operation's own arithmetic gives.
+func micros(d time.Duration) time.Duration {
+	return (d + time.Microsecond - 1).Truncate(time.Microsecond)
+}
+
+func lease(ev semel.Event) any {
+	if ev.Kind != semel.EvClaimed {
+		return nil
+	}
+	return micros(ev.Lease)
+}
+
+// due is when to look next, as a time and as a pause from now. The change was
+// computed with an estimate of the clock; the earlier of the two is never later
+// than what follows from the stamped time.
+func due(c semel.Change) []any {
+	switch {
+	case c.After.Incident != "" || c.After.State == semel.Unknown && c.After.CheckAt.IsZero():
+		return []any{pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true}, nil}
+	case c.After.State == semel.Unknown:
+		return []any{c.After.CheckAt, c.After.CheckAt.Sub(c.Event.At)}
+	}
+	return []any{nil, nil}
+}
+
+// notBefore is the time before which the event may not be recorded, because
+// the state it leads to would not follow from it.
+func notBefore(c semel.Change) any {
+	if c.Event.Kind != semel.EvDidNotHappen || c.Event.Force {
+		return nil
+	}
+	quiet := c.Before.QuietAt()
+	if quiet.IsZero() {
+		return nil
+	}
+	return quiet.Add(time.Microsecond - 1).Truncate(time.Microsecond)
+}
+
+// recognise tells an own earlier commit of the same change from another's.
+// Whoever won has committed: the statement that found no row waited for it.
+func (s *Store) recognise(ctx context.Context, c semel.Change) (semel.Operation, error) {
+	stale := fmt.Errorf("operation %s: %w", c.After.ID, semel.ErrStale)
+	if c.Before.Version == 0 {
+		const query = `
+select id, created_at
+from semel.operation
+where scope = $1::text
+  and key = $2::text`
+		var id [16]byte
+		var created time.Time
+		err := s.read(ctx, func(ctx context.Context) error {
+			return s.pool.QueryRow(ctx, query, string(c.After.Scope), string(c.After.Key)).Scan(&id, &created)
+		})
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return semel.Operation{}, fmt.Errorf("%w: operation %s: the ID belongs to another identity; mint a new one", semel.ErrUnavailable, c.After.ID)
+		case err != nil:
+			return semel.Operation{}, unconfirmed("recognise the claim", err)
+		case semel.ID(id) != c.After.ID:
+			return semel.Operation{}, stale
+		}
+		return c.Stamped(created.UTC()), nil
+	}
+	const query = `
+select
+  case when $2::integer = 2 then o.second_token else e.token end,
+  case when $2::integer = 2 then o.second_at else e.at end
+from semel.operation as o
+left join semel.evidence as e on e.operation_id = o.id and e.seq = $2::integer
+where o.id = $1::uuid`
+	var token pgtype.UUID
+	var at pgtype.Timestamptz
+	err := s.read(ctx, func(ctx context.Context) error {
+		return s.pool.QueryRow(ctx, query, [16]byte(c.After.ID), c.Before.Version+1).Scan(&token, &at)
+	})
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return semel.Operation{}, fmt.Errorf("operation %s: %w", c.After.ID, semel.ErrNotFound)
+	case err != nil:
+		return semel.Operation{}, unconfirmed("recognise the change", err)
+	case !token.Valid || semel.ID(token.Bytes) != c.Token:
+		return semel.Operation{}, stale
+	}
+	return c.Stamped(at.Time.UTC()), nil
+}
+
+// Renew extends the lease of the current attempt; see semel.Store.
+func (s *Store) Renew(ctx context.Context, id semel.ID, attempt int, lease time.Duration) (semel.Renewal, error) {
+	const update = `
+update semel.operation as o
+set
+  lease_until = greatest(o.lease_until, ` + at + ` + $3::interval),
+  due_at = greatest(o.lease_until, ` + at + ` + $3::interval)
+from (select clock_timestamp() + $4::interval as now) as clock
+where o.id = $1::uuid
+  and o.attempt = $2::integer
+  and o.state = 'in_progress'
+  and o.lease_until > ` + at + `
+returning o.lease_until, o.cancel`
+	r := &request{statement: statement{update, []any{[16]byte(id), attempt, micros(lease), s.offset()}}}
+	if err := s.group.do(ctx, r); err != nil {
+		return semel.Renewal{}, fmt.Errorf("renew the lease of operation %s: %w", id, err)
+	}
+	if !r.found {
+		return semel.Renewal{}, fmt.Errorf("renew the lease of operation %s: %w", id, semel.ErrStale)
+	}
+	return semel.Renewal{Until: r.at.UTC(), Cancel: r.cancel}, nil
+}

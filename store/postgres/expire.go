@@ -1,0 +1,125 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/semel-dev/semel"
+)
+
+// Expire turns up to limit operations that were settled before the given time
+// into tombstones: body and answers go, identity and history stay, so that a
+// late retry is recognised. Unknown operations and open incidents never
+// expire. It returns how many it expired.
+func (s *Store) Expire(ctx context.Context, before time.Time, limit int) (int, error) {
+	const query = selectOperation + `
+where o.id < $1::uuid
+  and o.updated_at < $2::timestamptz
+  and o.state in ('completed', 'failed')
+  and o.due_at is null
+  and not o.expired
+order by o.id
+limit $3::integer`
+	records, err := s.records(ctx, query, firstID(before.Add(margin)), before, limit)
+	if err != nil {
+		return 0, unavailable("look for operations to expire", err)
+	}
+	errs := make([]error, len(records))
+	var wg sync.WaitGroup
+	turns := make(chan struct{}, 64)
+	for i, rec := range records {
+		turns <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-turns }()
+			errs[i] = s.expireOne(ctx, rec, before)
+		})
+	}
+	wg.Wait()
+	expired := 0
+	for _, err := range errs {
+		if err == nil {
+			expired++
+		}
+	}
+	return expired, errors.Join(errs...)
+}
+
+func (s *Store) expireOne(ctx context.Context, rec semel.Record, before time.Time) error {
+	o, err := rec.Operation()
+	if err != nil {
+		return err
+	}
+	token := expiryToken(o)
+	c, err := o.Change(semel.Event{Kind: semel.EvExpired, At: o.UpdatedAt, Reason: "settled before " + before.UTC().Format(time.RFC3339)}, token)
+	if err != nil {
+		return err
+	}
+	if _, err = s.Commit(ctx, c); errors.Is(err, semel.ErrStale) {
+		return nil // something happened to it meanwhile
+	}
+	return err
+}
+
+// expiryToken needs no randomness: one version expires only once.
+func expiryToken(o semel.Operation) semel.ID {
+	token := o.ID
+	token[6] = token[6]&0x0f | 0x80 // not the claim's token, which is the ID itself
+	return token
+}
+
+// expire fills r with the statements of a tombstone: the event, and the removal
+// of every answer from the events so far.
+func (s *Store) expire(ctx context.Context, c semel.Change, r *request, args []any) error {
+	const rewrite = `
+update semel.evidence as e
+set event = $4::bytea
+where e.operation_id = $1::uuid
+  and e.seq = $2::integer
+  and exists (
+    select from semel.evidence as expired
+    where expired.operation_id = $1::uuid and expired.seq = $5::integer and expired.token = $3::uuid)`
+	records, err := s.records(ctx, selectByID, [16]byte(c.After.ID))
+	if err != nil {
+		return unavailable("read the operation to expire", err)
+	}
+	if len(records) == 0 {
+		return fmt.Errorf("operation %s: %w", c.After.ID, semel.ErrNotFound)
+	}
+	events := records[0].Events
+	if len(events) < 2 {
+		return fmt.Errorf("operation %s: %w", c.After.ID, semel.ErrStale)
+	}
+	for i, ev := range events {
+		bare, err := withoutAnswer(ev.Data)
+		switch {
+		case err != nil:
+			return err
+		case i == 1:
+			r.statement = statement{expiry, append(args, bare)}
+		case i > 1 && len(bare) != len(ev.Data):
+			r.more = append(r.more, statement{rewrite, []any{[16]byte(c.After.ID), i + 1, [16]byte(c.Token), bare, c.Before.Version + 1}})
+		}
+	}
+	return nil
+}
+
+// withoutAnswer drops the body of the answer that an event carries. The
+// reference stays: later evidence is judged by it.
+func withoutAnswer(data []byte) ([]byte, error) {
+	var ev semel.Event
+	if err := json.Unmarshal(data, &ev); err != nil {
+		return nil, fmt.Errorf("read an event to expire: %w", err)
+	}
+	if ev.Result == nil || len(ev.Result.Body) == 0 {
+		return data, nil
+	}
+	if ev.Result.Size == 0 {
+		ev.Result.Size = int64(len(ev.Result.Body))
+	}
+	ev.Result.Body = nil
+	return ev.Encode()
+}

@@ -1,0 +1,346 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semel-dev/semel"
+)
+
+// request is one change waiting for its commit, and then its answer.
+type request struct {
+	scope semel.Scope
+	key   semel.Key
+	claim bool
+	// statement returns no row, or a time and whether a cancel is asked for.
+	// More statements follow in the same transaction.
+	statement statement
+	more      []statement
+
+	taken atomic.Bool // by a committer, or by its own caller who gave up
+	doubt bool        // a server may have committed it
+	done  chan struct{}
+
+	// The answer.
+	found  bool
+	at     time.Time
+	cancel bool
+	err    error
+}
+
+type statement struct {
+	sql  string
+	args []any
+}
+
+// group commits requests of concurrent callers together. A committer takes
+// what waits, in one round trip and one transaction, and never waits for more;
+// what arrives meanwhile is the next one's.
+type group struct {
+	server   *server
+	most     int
+	patience time.Duration
+	queue    chan *request
+	wg       sync.WaitGroup
+	pace     pace
+
+	mu      sync.RWMutex // held by senders; close takes it whole
+	closed  bool
+	running atomic.Int32
+}
+
+// queued is how many requests may wait before callers wait to wait.
+const queued = 4096
+
+func newGroup(server *server, most int, patience time.Duration) *group {
+	g := &group{server: server, most: most, patience: patience, queue: make(chan *request, queued)}
+	g.running.Store(1)
+	g.wg.Go(func() { g.commit(true) })
+	return g
+}
+
+func (g *group) close() {
+	g.mu.Lock()
+	if !g.closed {
+		g.closed = true
+		close(g.queue)
+	}
+	g.mu.Unlock()
+	g.wg.Wait()
+}
+
+// do has r committed and returns when its answer is there. If ctx ends first,
+// r is withdrawn, or left to its fate where a committer has it already.
+func (g *group) do(ctx context.Context, r *request) error {
+	if err := context.Cause(ctx); err != nil {
+		return unavailable("commit", err)
+	}
+	r.done = make(chan struct{})
+	if err := g.send(ctx, r); err != nil {
+		return err
+	}
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+	}
+	if r.taken.CompareAndSwap(false, true) {
+		return unavailable("commit", context.Cause(ctx))
+	}
+	select {
+	case <-r.done:
+		return r.err
+	default:
+		return unconfirmed("commit", context.Cause(ctx))
+	}
+}
+
+func (g *group) send(ctx context.Context, r *request) error {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	if g.closed {
+		return unavailable("commit", errClosed)
+	}
+	select {
+	case g.queue <- r:
+		return nil
+	case <-ctx.Done():
+		return unavailable("commit", context.Cause(ctx))
+	}
+}
+
+// commit is the life of one committer. The first lives as long as the group;
+// others come when work waits and go when commits are fast again.
+func (g *group) commit(first bool) {
+	c := &committer{group: g}
+	defer c.disconnect()
+	defer g.running.Add(-1)
+	if !first && c.connect() != nil {
+		return // the first says what is wrong
+	}
+	for r := range g.queue {
+		batch := g.fill(r)
+		start := time.Now()
+		c.run(batch)
+		g.pace.saw(time.Since(start), len(batch))
+		if len(g.queue) > 0 { // they came while this one was busy
+			g.grow()
+		}
+		if !first && int(g.running.Load()) > g.pace.committers(g.most) {
+			return
+		}
+	}
+}
+
+// fill takes what waits behind r, up to a batch.
+func (g *group) fill(r *request) []*request {
+	most := g.pace.batch()
+	batch := make([]*request, 0, min(most, len(g.queue)+1))
+	for {
+		if r.taken.CompareAndSwap(false, true) {
+			batch = append(batch, r)
+		}
+		if len(batch) == most {
+			return batch
+		}
+		select {
+		case next, ok := <-g.queue:
+			if !ok {
+				return batch
+			}
+			r = next
+		default:
+			return batch
+		}
+	}
+}
+
+// grow starts another committer where the pace of commits asks for one.
+func (g *group) grow() {
+	for n := g.running.Load(); int(n) < g.pace.committers(g.most) && g.pace.mayGrow(); n = g.running.Load() {
+		if g.running.CompareAndSwap(n, n+1) {
+			g.wg.Go(func() { g.commit(false) })
+			return
+		}
+	}
+}
+
+// committer owns one connection.
+type committer struct {
+	group *group
+	conn  *pgx.Conn
+}
+
+// run brings every request of the batch to its answer.
+func (c *committer) run(batch []*request) {
+	slices.SortFunc(batch, func(a, b *request) int {
+		if n := strings.Compare(string(a.scope), string(b.scope)); n != 0 {
+			return n
+		}
+		return strings.Compare(string(a.key), string(b.key))
+	})
+	c.settle(batch, time.Now().Add(c.group.patience))
+}
+
+// settle repeats the batch until it is known what became of it, or until the
+// deadline. A repeat is safe and conclusive even while an earlier server
+// process still holds the same change: it waits for that one's locks, and then
+// finds either nothing, and makes the change, or the change with its own token.
+func (c *committer) settle(batch []*request, deadline time.Time) {
+	for tries, pause := 1, 5*time.Millisecond; len(batch) > 0; tries++ {
+		failed, err := c.try(&batch)
+		if err == nil {
+			for _, r := range batch {
+				close(r.done)
+			}
+			return
+		}
+		fate := fateOf(err)
+		if fate == doubtful {
+			for _, r := range batch {
+				r.doubt = true
+			}
+		}
+		switch {
+		case fate == refused && passing(err) && tries <= 5:
+			continue
+		case fate == refused && len(batch) > 1 && !everyones(err):
+			c.isolate(batch, failed, deadline)
+			return
+		case fate == unsent && tries == 1:
+			continue // the connection was dead before; a new one may do
+		case !slices.ContainsFunc(batch, func(r *request) bool { return r.doubt }) || time.Now().After(deadline):
+			fail(batch, err)
+			return
+		}
+		time.Sleep(pause)
+		pause = min(2*pause, 500*time.Millisecond)
+	}
+}
+
+// isolate commits the neighbours of the request that failed, and then that one
+// by itself.
+func (c *committer) isolate(batch []*request, failed int, deadline time.Time) {
+	if failed < 0 {
+		for i := range batch {
+			c.settle(batch[i:i+1:i+1], deadline)
+		}
+		return
+	}
+	poison := batch[failed]
+	c.settle(slices.Delete(slices.Clone(batch), failed, failed+1), deadline)
+	c.settle([]*request{poison}, deadline)
+}
+
+func fail(batch []*request, err error) {
+	for _, r := range batch {
+		r.err = unavailable("commit", err)
+		if r.doubt {
+			r.err = unconfirmed("commit", err)
+		}
+		close(r.done)
+	}
+}
+
+// try commits the batch once. failed is the request whose statement met err,
+// -1 if that is not known. It takes claims out of the batch and fails them
+// where the server is not the one that holds the claims made so far.
+func (c *committer) try(batch *[]*request) (failed int, err error) {
+	if err := c.connect(); err != nil {
+		return -1, err
+	}
+	if err := c.group.server.stranger(); err != nil {
+		*batch = slices.DeleteFunc(*batch, func(r *request) bool {
+			if r.claim {
+				fail([]*request{r}, err)
+			}
+			return r.claim
+		})
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), c.group.patience)
+	defer cancel()
+	failed, err = c.send(ctx, *batch)
+	if err == nil {
+		return 0, nil
+	}
+	if c.conn.IsClosed() {
+		c.disconnect()
+		return -1, err
+	}
+	if stateOf(err) == "" {
+		err = &refusal{err} // pgx could not encode it; the connection is whole, so nothing was committed
+	}
+	return failed, err
+}
+
+func (c *committer) send(ctx context.Context, requests []*request) (failed int, err error) {
+	var batch pgx.Batch
+	if c.group.server.pooled.Load() {
+		batch.Queue("select set_config('synchronous_commit', 'on', true)")
+	}
+	for _, r := range requests {
+		batch.Queue(r.statement.sql, r.statement.args...)
+		for _, s := range r.more {
+			batch.Queue(s.sql, s.args...)
+		}
+	}
+	results := c.conn.SendBatch(ctx, &batch)
+	failed, err = -1, nil
+	if c.group.server.pooled.Load() {
+		_, err = results.Exec()
+	}
+	for i := 0; i < len(requests) && err == nil; i++ {
+		if err = requests[i].read(results); err != nil {
+			failed = i
+		}
+	}
+	// The server commits before it lets Close return.
+	if closed := results.Close(); err == nil {
+		err = closed
+	}
+	return failed, err
+}
+
+func (r *request) read(results pgx.BatchResults) error {
+	err := results.QueryRow().Scan(&r.at, &r.cancel)
+	r.found = err == nil
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = nil
+	}
+	for i := 0; i < len(r.more) && err == nil; i++ {
+		_, err = results.Exec()
+	}
+	return err
+}
+
+func (c *committer) connect() error {
+	if c.conn != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), min(c.group.patience, 5*time.Second))
+	defer cancel()
+	conn, err := c.group.server.connect(ctx)
+	if err != nil {
+		c.group.pace.rest()
+		return &connectError{err}
+	}
+	c.conn = conn
+	return nil
+}
+
+func (c *committer) disconnect() {
+	if c.conn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = c.conn.Close(ctx) // nothing hangs on it any more
+	c.conn = nil
+}

@@ -1,0 +1,96 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// server is the database that the store connects to.
+type server struct {
+	config  *pgxpool.Config
+	pooled  atomic.Bool // a pooler in between takes no settings at start-up
+	strange atomic.Pointer[error]
+}
+
+// session is what correctness asks of a session, by name of the setting.
+var session = map[string]string{
+	"synchronous_commit":            "on",
+	"default_transaction_isolation": "read committed",
+	"lock_timeout":                  "1s",
+	"application_name":              "semel",
+}
+
+func newServer(ctx context.Context, url string) (*server, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("read the database URL: %w", err)
+	}
+	s := &server{config: config}
+	given := config.ConnConfig.RuntimeParams
+	for name, value := range session {
+		if _, ok := given[name]; !ok || name == "synchronous_commit" && given[name] != "remote_apply" {
+			given[name] = value
+		}
+	}
+	conn, err := s.connect(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", s, unavailable("connect", err))
+	}
+	return s, conn.Close(ctx)
+}
+
+func (s *server) String() string {
+	c := s.config.ConnConfig
+	return fmt.Sprintf("database %s at %s:%d", c.Database, c.Host, c.Port)
+}
+
+// connect opens a session. A pooler that refuses settings at start-up gets
+// none; commits then set what they need by themselves.
+func (s *server) connect(ctx context.Context) (*pgx.Conn, error) {
+	conn, err := pgx.ConnectConfig(ctx, s.config.ConnConfig)
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && strings.Contains(pg.Message, "startup parameter") && !s.pooled.Load() {
+		for name := range session {
+			delete(s.config.ConnConfig.RuntimeParams, name)
+		}
+		s.pooled.Store(true)
+		return pgx.ConnectConfig(ctx, s.config.ConnConfig)
+	}
+	return conn, err
+}
+
+// inspect looks for what weakens the guarantees.
+func (s *server) inspect(ctx context.Context, pool *pgxpool.Pool) (warnings []string, err error) {
+	const query = `
+select current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on',
+  current_setting('transaction_isolation')`
+	var fsync, fullPages bool
+	var isolation string
+	if err := pool.QueryRow(ctx, query).Scan(&fsync, &fullPages, &isolation); err != nil {
+		return nil, unavailable("inspect the server", err)
+	}
+	if !fsync {
+		warnings = append(warnings, "fsync is off: a power loss can lose claims, and the effects happen again; turn it on")
+	}
+	if !fullPages {
+		warnings = append(warnings, "full_page_writes is off: a power loss can damage the database; turn it on")
+	}
+	if isolation != "read committed" {
+		return nil, fmt.Errorf("open %s: transactions are %s by default: alter role ... set default_transaction_isolation = 'read committed'", s, isolation)
+	}
+	return warnings, nil
+}
+
+// stranger is why claims are refused, nil if they are not.
+func (s *server) stranger() error {
+	if err := s.strange.Load(); err != nil {
+		return *err
+	}
+	return nil
+}

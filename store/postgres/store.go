@@ -1,0 +1,89 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semel-dev/semel"
+)
+
+// Options configure a Store. The zero value is right for most.
+type Options struct {
+	// Create makes the schema where there is none. It never changes one that
+	// exists: that is what Migrate is for.
+	Create bool
+	// Committers is the most connections that commit at a time; 0 means 8. The
+	// store uses two of them unless commits are slow.
+	Committers int
+	// Readers is the most connections that read at a time; 0 means 4.
+	Readers int
+	// Patience is how long a commit whose acknowledgement was lost is repeated
+	// before it is given back as unconfirmed; 0 means 10 s.
+	Patience time.Duration
+}
+
+// Store is a semel.Store in PostgreSQL.
+type Store struct {
+	pool  *pgxpool.Pool
+	group *group
+	// shift is added to the database's clock; see Shift.
+	shift atomic.Int64
+	sweep sweep
+
+	mu       sync.Mutex
+	warnings []string
+}
+
+var _ semel.Store = (*Store)(nil)
+
+// Open connects to the database that url names. The schema must be there and
+// be the one this binary knows, or, with Options.Create, not be there at all.
+func Open(ctx context.Context, url string, opts Options) (*Store, error) {
+	opts.Committers = cmp.Or(opts.Committers, 8)
+	opts.Readers = cmp.Or(opts.Readers, 4)
+	opts.Patience = cmp.Or(opts.Patience, 10*time.Second)
+	if err := ready(ctx, url, opts.Create); err != nil {
+		return nil, err
+	}
+	server, err := newServer(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{}
+	config := server.config.Copy()
+	config.MaxConns = int32(opts.Readers) //nolint:gosec // a small number
+	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+		return nil, fmt.Errorf("open %s: %w", server, err)
+	}
+	if s.warnings, err = server.inspect(ctx, s.pool); err != nil {
+		s.pool.Close()
+		return nil, err
+	}
+	s.group = newGroup(server, opts.Committers, opts.Patience)
+	return s, nil
+}
+
+// Warnings says what about the server weakens the guarantees, in words for
+// people; empty on a well-kept one.
+func (s *Store) Warnings() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.warnings)
+}
+
+// Close waits for commits under way and closes all connections.
+func (s *Store) Close() error {
+	s.group.close()
+	s.pool.Close()
+	return nil
+}
+
+var errClosed = errors.New("the store is closed")
