@@ -38,12 +38,23 @@ func (p *pursuit) claim(ctx context.Context, o semel.Operation, token semel.ID) 
 	if o.Attempt == 0 {
 		change = o.ID
 	}
-	claimed, err := p.e.commit(ctx, o, ev, change)
+	// A caller who leaves does not leave the claim in doubt.
+	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.e.opt.Patience)
+	defer cancel()
+	if err := ctx.Err(); err != nil {
+		return o, nil, err
+	}
+	claimed, err := p.e.commit(patient, o, ev, change)
 	if errors.Is(err, semel.ErrUnconfirmed) {
 		p.disown(o, ev, change)
 	}
 	if err != nil {
 		return o, nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		_, recordErr := p.e.conclude(claimed, semel.Event{Kind: semel.EvRefused, Attempt: claimed.Attempt, By: by,
+			Reason: "the caller left before anything was sent"})
+		return o, nil, errors.Join(err, recordErr)
 	}
 	a := claimed.Attempts[len(claimed.Attempts)-1]
 	h.op, h.attempt = claimed.ID, a.Number

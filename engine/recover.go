@@ -16,14 +16,45 @@ const (
 	atOnce    = 16
 	dueRest   = 250 * time.Millisecond
 	skipLater = time.Minute // an operation whose destination this engine does not know
+
+	upkeepEvery = 5 * time.Second
+	expireBatch = 1000
 )
+
+// expirer is a store that can turn settled operations into tombstones.
+type expirer interface {
+	// Expire drops body and result of up to limit operations that were settled
+	// before the given time and returns how many it took. Unknown outcomes and
+	// open incidents never expire.
+	Expire(ctx context.Context, before time.Time, limit int) (int, error)
+}
+
+// upkeep takes in evidence that was spooled meanwhile, and lets expire what
+// the store need not keep.
+func (e *Engine) upkeep(ctx context.Context) {
+	if err := e.ingest(ctx); err != nil && ctx.Err() == nil {
+		e.log.Warn("spool", "err", err)
+	}
+	store, ok := e.store.(expirer)
+	if !ok || e.opt.Forget == 0 {
+		return
+	}
+	if _, err := store.Expire(ctx, e.estimate().Add(-e.opt.Forget), expireBatch); err != nil && ctx.Err() == nil {
+		e.log.Warn("let records expire", "err", err)
+	}
+}
 
 // Run recovers what is due until ctx ends: unknown operations by resending or
 // lookup, as Decide says, and claims whose worker stopped reporting. Any
 // number of engines may run over one store.
 func (e *Engine) Run(ctx context.Context) error {
 	skip := map[semel.ID]time.Time{}
+	upkeep := time.Now()
 	for ctx.Err() == nil && e.ctx.Err() == nil {
+		if now := time.Now(); !now.Before(upkeep) {
+			upkeep = now.Add(upkeepEvery)
+			e.upkeep(ctx)
+		}
 		n, err := e.recoverDue(ctx, skip)
 		if err != nil && ctx.Err() == nil {
 			e.log.Warn("look for due operations", "err", err)
@@ -49,7 +80,7 @@ func (e *Engine) Recover(ctx context.Context) (int, error) {
 }
 
 func (e *Engine) recoverDue(ctx context.Context, skip map[semel.ID]time.Time) (int, error) {
-	due, err := e.store.Due(ctx, dueBatch)
+	due, err := e.store.Due(ctx, dueBatch+len(skip)) // what is skipped never hides the rest
 	if err != nil {
 		return 0, err
 	}
