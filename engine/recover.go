@@ -39,7 +39,11 @@ func (e *Engine) upkeep(ctx context.Context) {
 	if !ok || e.opt.Forget == 0 {
 		return
 	}
-	if _, err := store.Expire(ctx, e.estimate().Add(-e.opt.Forget), expireBatch); err != nil && ctx.Err() == nil {
+	now, err := e.now(ctx)
+	if err == nil {
+		_, err = store.Expire(ctx, now.Add(-e.opt.Forget), expireBatch)
+	}
+	if err != nil && ctx.Err() == nil {
 		e.log.Warn("let records expire", "err", err)
 	}
 }
