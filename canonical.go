@@ -88,7 +88,7 @@ func parseObject(dec *json.Decoder, path string, depth int) (any, error) {
 			return nil, jsonError(err)
 		}
 		name := tok.(string) // the decoder accepts only strings here
-		v, err := parseValue(dec, path+"."+name, depth+1)
+		v, err := parseValue(dec, memberPath(path, name), depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -100,7 +100,7 @@ func parseObject(dec *json.Decoder, path string, depth int) (any, error) {
 	slices.SortFunc(object, func(a, b member) int { return strings.Compare(a.name, b.name) })
 	for i := 1; i < len(object); i++ {
 		if object[i].name == object[i-1].name {
-			return nil, &InputError{Field: path + "." + object[i].name, Problem: "appears twice",
+			return nil, &InputError{Field: memberPath(path, object[i].name), Problem: "appears twice",
 				Hint: "readers disagree on which one counts: send it once"}
 		}
 	}
@@ -206,10 +206,7 @@ func appendCanonical(dst []byte, v any, path string, drop func(string) bool) []b
 		dst = append(dst, '{')
 		first := true
 		for _, m := range v {
-			at := m.name
-			if path != "" {
-				at = path + "." + m.name
-			}
+			at := memberPath(path, m.name)
 			if drop(at) {
 				continue
 			}
@@ -234,6 +231,18 @@ func appendString(dst []byte, s string) []byte {
 	return append(dst, b...)
 }
 
+// memberPath is the dotted path of a member. A name that would read as a path
+// is quoted, so that no two members have one path.
+func memberPath(path, name string) string {
+	if name == "" || strings.ContainsAny(name, `.[]"`) {
+		name = strconv.Quote(name)
+	}
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
 // diff lists the paths at which two JSON values differ.
 func diff(a, b any, path string, drop func(string) bool) []string {
 	ma, oka := a.([]member)
@@ -248,12 +257,7 @@ func diff(a, b any, path string, drop func(string) bool) []string {
 		return []string{"body." + path}
 	}
 	var out []string
-	at := func(name string) string {
-		if path == "" {
-			return name
-		}
-		return path + "." + name
-	}
+	at := func(name string) string { return memberPath(path, name) }
 	for i, j := 0, 0; i < len(ma) || j < len(mb); {
 		switch {
 		case j == len(mb) || i < len(ma) && ma[i].name < mb[j].name:

@@ -86,6 +86,10 @@ func (r *Request) parts() ([]part, error) {
 		if u.Host == "" || u.Scheme == "" {
 			return nil, &InputError{Field: "url", Problem: fmt.Sprintf("%q has no scheme or host", r.URL), Hint: "write it as https://host/path"}
 		}
+		if u.User != nil {
+			return nil, &InputError{Field: "url", Problem: "contains a user name or a password, which would be stored",
+				Hint: "give it as a header, or as a secret of a connection"}
+		}
 		port := u.Port()
 		if port == "" {
 			port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
@@ -142,13 +146,22 @@ func (r *Request) Diff(other *Request) []string {
 			out = append(out, n)
 		}
 	}
-	if bytes.Equal(r.Body, other.Body) {
-		return out
-	}
+	return append(out, r.diffBody(other)...)
+}
+
+func (r *Request) diffBody(other *Request) []string {
 	va, erra := parseJSON(r.Body)
 	vb, errb := parseJSON(other.Body)
 	if erra != nil || errb != nil || !isJSON(r.MediaType) || !isJSON(other.MediaType) {
-		return append(out, "body")
+		if bytes.Equal(r.Body, other.Body) {
+			return nil
+		}
+		return []string{"body"}
 	}
-	return append(out, diff(va, vb, "", other.isVolatile)...)
+	both := func(path string) bool { return r.isVolatile(path) && other.isVolatile(path) }
+	out := diff(va, vb, "", both)
+	if len(out) == 0 && !bytes.Equal(appendCanonical(nil, va, "", r.isVolatile), appendCanonical(nil, vb, "", other.isVolatile)) {
+		return []string{"volatile"} // equal but for what each leaves out
+	}
+	return out
 }

@@ -35,7 +35,9 @@ type Request struct {
 	// Body is sent, or is the standard input of a command.
 	Body []byte `json:"-"`
 	// Volatile names members of a JSON body, as dotted paths, that differ from
-	// attempt to attempt and are left out of the fingerprint.
+	// attempt to attempt and are left out of the fingerprint. "items[].at" is
+	// the member at in every element of items; a name that is empty or holds a
+	// dot, a bracket or a quote is written as a Go string: meta."sent.at".
 	Volatile []string `json:"volatile,omitzero"`
 	// Withheld names headers that the caller gave and Semel does not store,
 	// for example Authorization. Only a caller who gives them again can send.
