@@ -1,0 +1,82 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+
+	"golang.org/x/term"
+)
+
+// shell is the surroundings of one invocation and its global flags.
+type shell struct {
+	in       io.Reader
+	out, err io.Writer
+	getenv   func(string) string
+	colour   bool // of stdout and stderr
+	uid      int
+
+	db, config, output string
+	create             bool
+}
+
+func osShell() *shell {
+	plain := os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"
+	return &shell{
+		in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv, uid: os.Getuid(),
+		colour: !plain && term.IsTerminal(int(os.Stdout.Fd())) && term.IsTerminal(int(os.Stderr.Fd())),
+	}
+}
+
+// json reports whether the output is for a program.
+func (sh *shell) json() bool { return sh.output == "json" }
+
+// person is who runs this command: user@host.
+func person() string {
+	name, host := "unknown", "localhost"
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		name = u.Username
+	}
+	if h, err := os.Hostname(); err == nil && h != "" {
+		host = h
+	}
+	return name + "@" + host
+}
+
+// command is a command line that a person can type as it is shown: it names
+// the same database as this invocation.
+func (sh *shell) command(line string) string {
+	if sh.db == "" {
+		return "semel " + line
+	}
+	return "semel " + line + " --db " + quoteForShell(redacted(sh.db))
+}
+
+// scope is the scope that was given, or the one of this environment.
+func (sh *shell) scope(given string) string {
+	return cmp.Or(given, sh.getenv("SEMEL_SCOPE"), "default")
+}
+
+// write writes data to stdout.
+func (sh *shell) write(b []byte) error {
+	if _, err := sh.out.Write(b); err != nil {
+		return fmt.Errorf("write to stdout: %w", err)
+	}
+	return nil
+}
+
+// tolerant remembers the first error of a writer and takes the rest silently:
+// a reader that went away changes no outcome.
+type tolerant struct {
+	to  io.Writer
+	err error
+}
+
+func (t *tolerant) Write(b []byte) (int, error) {
+	if t.err == nil {
+		_, t.err = t.to.Write(b)
+	}
+	return len(b), nil
+}
