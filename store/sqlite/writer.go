@@ -39,7 +39,7 @@ const stampStore = `
 		(select max(version_id) from goose_db_version where is_applied)`
 
 func openWriter(ctx context.Context, path string) (*writer, error) {
-	db, err := connect(ctx, path, "&_pragma=busy_timeout(0)&_pragma=synchronous(full)&_pragma=cache_size(-16000)&_pragma=journal_size_limit(67108864)", 1)
+	db, err := connect(ctx, path, "&_pragma=busy_timeout(0)&_pragma=synchronous(full)&_pragma=wal_autocheckpoint(4000)&_pragma=cache_size(-16000)&_pragma=journal_size_limit(67108864)", 1)
 	if err != nil {
 		return nil, err
 	}

@@ -1,17 +1,25 @@
 package storetest
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/semel-dev/semel"
 )
+
+// tb is what *testing.T, *testing.B and *rapid.T have in common.
+type tb interface {
+	Helper()
+	Context() context.Context
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
 
 const scope = semel.Scope("storetest")
 
@@ -70,7 +78,7 @@ func refused(attempt int) semel.Event {
 }
 
 // change prepares a change at the store's time.
-func change(t testing.TB, s semel.Store, o semel.Operation, ev semel.Event) semel.Change {
+func change(t tb, s semel.Store, o semel.Operation, ev semel.Event) semel.Change {
 	t.Helper()
 	ev.At = now(t, s)
 	token := newToken()
@@ -85,7 +93,7 @@ func change(t testing.TB, s semel.Store, o semel.Operation, ev semel.Event) seme
 }
 
 // commit makes one event durable.
-func commit(t testing.TB, s semel.Store, o semel.Operation, ev semel.Event) semel.Operation {
+func commit(t tb, s semel.Store, o semel.Operation, ev semel.Event) semel.Operation {
 	t.Helper()
 	after, err := s.Commit(t.Context(), change(t, s, o, ev))
 	if err != nil {
@@ -95,12 +103,12 @@ func commit(t testing.TB, s semel.Store, o semel.Operation, ev semel.Event) seme
 }
 
 // claim makes a new operation in progress.
-func claim(t testing.TB, s semel.Store, c semel.Contract) semel.Operation {
+func claim(t tb, s semel.Store, c semel.Contract) semel.Operation {
 	t.Helper()
 	return commit(t, s, fresh(now(t, s), newKey(), c), claimed(1))
 }
 
-func now(t testing.TB, s semel.Store) time.Time {
+func now(t tb, s semel.Store) time.Time {
 	t.Helper()
 	at, err := s.Now(t.Context())
 	if err != nil {
@@ -109,7 +117,7 @@ func now(t testing.TB, s semel.Store) time.Time {
 	return at
 }
 
-func load(t testing.TB, s semel.Store, id semel.ID) semel.Operation {
+func load(t tb, s semel.Store, id semel.ID) semel.Operation {
 	t.Helper()
 	o, err := s.LoadID(t.Context(), id)
 	if err != nil {
@@ -119,7 +127,7 @@ func load(t testing.TB, s semel.Store, id semel.ID) semel.Operation {
 }
 
 // same compares two operations whole; nil and empty bodies are one.
-func same(t testing.TB, what string, got, want semel.Operation) {
+func same(t tb, what string, got, want semel.Operation) {
 	t.Helper()
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(semel.Operation{}), emptyBytes); diff != "" {
 		t.Fatalf("%s (-want +got):\n%s", what, diff)
@@ -128,7 +136,7 @@ func same(t testing.TB, what string, got, want semel.Operation) {
 
 var emptyBytes = cmp.FilterValues(func(a, b []byte) bool { return len(a) == 0 && len(b) == 0 }, cmp.Ignore())
 
-func wantErr(t testing.TB, what string, got, want error) {
+func wantErr(t tb, what string, got, want error) {
 	t.Helper()
 	if !errors.Is(got, want) {
 		t.Fatalf("%s: got error %v, want %v", what, got, want)
@@ -136,7 +144,7 @@ func wantErr(t testing.TB, what string, got, want error) {
 }
 
 // wantErrorf is wantErr for other goroutines than the test's.
-func wantErrorf(t testing.TB, what string, got, want error) {
+func wantErrorf(t tb, what string, got, want error) {
 	t.Helper()
 	if !errors.Is(got, want) {
 		t.Errorf("%s: got error %v, want %v", what, got, want)

@@ -43,6 +43,25 @@ func Test(t *testing.T, open Opener) {
 	}{
 		{"FirstClaim", testFirstClaim},
 		{"Outcome", testOutcome},
+		{"TakenKey", testTakenKey},
+		{"NotFound", testNotFound},
+		{"Fence", testFence},
+		{"LostAcknowledgement", testLostAcknowledgement},
+		{"Neighbours", testNeighbours},
+		{"CancelledCaller", testCancelledCaller},
+		{"Closed", testClosed},
+		{"Renew", testRenew},
+		{"Lapsed", testLapsed},
+		{"Bytewise", testBytewise},
+		{"ExactBytes", testExactBytes},
+		{"Events", testEvents},
+		{"Clock", testClock},
+		{"List", testList},
+		{"ManyPages", testManyPages},
+		{"Due", testDue},
+		{"Expire", testExpire},
+		{"Histories", testHistories},
+		{"Linearizable", testLinearizable},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
