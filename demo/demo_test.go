@@ -228,6 +228,9 @@ func TestKilledDemoGoesOn(t *testing.T) {
 			ledger, err := os.ReadFile(filepath.Join(dir, "semel.ledger"))
 			return err == nil && bytes.Count(ledger, []byte("\n")) > n/4
 		})
+		if n := len(workersOf(t)); n == 0 && runtime.GOOS == "linux" {
+			t.Error("there were no workers to lose")
+		}
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}

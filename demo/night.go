@@ -189,11 +189,20 @@ func (n *night) write() error {
 // clear removes the files of the night, and nothing else: the directory may be
 // somebody's.
 func (n *night) clear() error {
-	names := []string{nightFile, databaseFile, databaseFile + "-wal", databaseFile + "-shm", databaseFile + "-journal",
-		usualLedger, semelLedger, usualKills, semelKills, logFile}
+	names := []string{usualLedger, semelLedger, usualKills, semelKills, logFile, nightFile + ".new"}
 	for part := range workers {
 		names = append(names, filepath.Base(n.progress(part)))
 	}
+	entries, err := os.ReadDir(n.dir)
+	if err != nil {
+		return fmt.Errorf("clear the night before: %w", err)
+	}
+	for _, e := range entries {
+		if e.Name() == databaseFile || strings.HasPrefix(e.Name(), databaseFile+"-") {
+			names = append(names, e.Name())
+		}
+	}
+	names = append(names, nightFile) // last: without it the directory is not known as ours
 	for _, name := range names {
 		if err := os.Remove(n.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("clear the night before: %w", err)

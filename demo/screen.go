@@ -65,7 +65,7 @@ func usualNote(resource sandbox.Resource, c *count) string {
 	case c.twice == 0:
 		return ""
 	case resource == sandbox.Messages:
-		return "customers got them twice"
+		return "sent twice"
 	}
 	return money(c.twiceAmount) + " charged twice"
 }
@@ -137,19 +137,21 @@ func dares(w io.Writer, o *Options, n *night, database string) {
 	}
 	path, file := strings.CutPrefix(database, "sqlite:")
 	forget := "psql " + quote(shown(database)) + " -c 'drop schema semel cascade'"
+	all := " (this deletes all that Semel keeps there)"
 	if file {
+		all = ""
 		forget = "rm " + quote(path) + "*"
 	}
 	fmt.Fprintf(w, `
   Two dares.
     Run it again, and nothing is sent:
       %s
-    Delete the database and run it again:
+    Delete the database and run it again%s:
       %s && %s
     Payments still charges nobody twice inside its window (%s): a key is a pure function of scope
     and key, so it survives the database. Bank and mail are not promised: they know no keys, and what
     nobody remembers happens again.
-`, again, forget, again, hours(keyWindow))
+`, again, all, forget, again, hours(keyWindow))
 }
 
 // stays tells what can be looked at while everything is up.
