@@ -105,6 +105,9 @@ func TestEvidenceInEverySituation(t *testing.T) {
 					if got := summary(next); err != nil || got != want[name] {
 						t.Errorf("%s -> got %s %v, want %s", name, got, err, want[name])
 					}
+					if raises := ev.Kind == semel.EvContradiction || ev.Incident != "" || o.State == semel.Completed; o.Incident != "" && next.Incident != "" && !raises && next.Incident != o.Incident {
+						t.Errorf("%s -> the open incident is now %q", name, next.Incident)
+					}
 					if next.Version != o.Version+1 || !next.UpdatedAt.Equal(ev.At) {
 						t.Errorf("%s -> version %d at %v", name, next.Version, next.UpdatedAt)
 					}
