@@ -68,14 +68,16 @@ func prepareFile(path string, opts Options) error {
 	}
 	// Operations hold what was sent, so nobody else may read them. O_EXCL: this
 	// process has no other handle on the file, whose locks closing would drop.
+	dir := filepath.Dir(path)
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("database %s: there is no directory %s: make it first (mkdir -p %[2]s)", path, dir)
+	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errors.Is(err, os.ErrExist):
 		return checkPath(path)
-	case errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("database %s: there is no directory %s: make it first (mkdir -p %[2]s)", path, filepath.Dir(path))
 	case err != nil:
-		return fmt.Errorf("database %s cannot be created: %w: check the permissions of %s", path, err, filepath.Dir(path))
+		return fmt.Errorf("database %s cannot be created: %w: check the permissions of %s", path, err, dir)
 	}
 	return f.Close()
 }
@@ -101,7 +103,7 @@ func checkPath(path string) error {
 }
 
 func missing(path string) error {
-	return fmt.Errorf("database %s does not exist: check the path, or create it with semel init: %w", path, os.ErrNotExist)
+	return fmt.Errorf("database %s does not exist: check the path, or add --create to begin a new one: %w", path, os.ErrNotExist)
 }
 
 // prepareSchema checks the schema and, with Create, makes it in an empty file.

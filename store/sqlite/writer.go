@@ -20,6 +20,8 @@ type writer struct {
 	renew                   *sql.Stmt
 	events, strip, stripLog *sql.Stmt
 	accept                  *sql.Stmt
+
+	prepared []*sql.Stmt // all of them: a connection with open statements never lets go of the file
 }
 
 // stamp is what the row of the store says at the beginning of a transaction.
@@ -88,6 +90,7 @@ func (w *writer) prepare(ctx context.Context) error {
 			return fmt.Errorf("prepare %s: %w", p.text, err)
 		}
 		*p.stmt = stmt
+		w.prepared = append(w.prepared, stmt)
 	}
 	return nil
 }
@@ -122,8 +125,11 @@ func (w *writer) stamp(now int64) (stamp, error) {
 
 func (w *writer) close() error {
 	var err error
+	for _, stmt := range w.prepared {
+		err = errors.Join(err, stmt.Close())
+	}
 	if w.conn != nil {
-		err = w.conn.Close()
+		err = errors.Join(err, w.conn.Close())
 	}
 	return errors.Join(err, w.db.Close())
 }

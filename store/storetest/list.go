@@ -34,7 +34,7 @@ func listIDs(t tb, s semel.Store, f semel.Filter) map[semel.ID]bool {
 
 func dueIDs(t tb, s semel.Store) map[semel.ID]bool {
 	t.Helper()
-	due, err := s.Due(t.Context(), 1000)
+	due, err := s.Due(t.Context(), 100000)
 	if err != nil {
 		t.Fatalf("due: %v", err)
 	}
