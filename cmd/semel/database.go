@@ -116,11 +116,8 @@ func (sh *shell) open(ctx context.Context) (semel.Store, database, error) {
 		return nil, d, err
 	}
 	if d.url != "" {
-		store, err := postgres.Open(ctx, d.url, postgres.Options{Create: sh.create})
-		if err != nil {
-			return nil, d, err
-		}
-		return store, d, nil
+		store, err := sh.openPostgres(ctx, d)
+		return store, d, err
 	}
 	create := sh.create
 	if d.missing() {
@@ -138,6 +135,19 @@ func (sh *shell) open(ctx context.Context) (semel.Store, database, error) {
 		return nil, d, err
 	}
 	return store, d, nil
+}
+
+func (sh *shell) openPostgres(ctx context.Context, d database) (semel.Store, error) {
+	if sh.create {
+		if st, err := postgres.Status(ctx, d.url); err == nil && st.Current == 0 {
+			sh.say("new schema semel in %s: from now on this is what remembers what was done", d)
+		}
+	}
+	store, err := postgres.Open(ctx, d.url, postgres.Options{Create: sh.create})
+	if err != nil {
+		return nil, err // not a nil *postgres.Store in an interface
+	}
+	return store, nil
 }
 
 // errNothingYet: the default database was never made.

@@ -202,6 +202,11 @@ func (sh *shell) perform(ctx context.Context, call semel.Call, acting *atomic.Bo
 func (sh *shell) ask(ctx context.Context, store semel.Store, d database, acting *atomic.Bool,
 	request func(context.Context, *engine.Engine) (semel.Outcome, error),
 ) error {
+	if careless, ok := store.(interface{ Warnings() []string }); ok {
+		for _, warning := range careless.Warnings() {
+			sh.say("warning: the database: %s", warning)
+		}
+	}
 	waiting, interrupted := sh.interruptible(ctx, acting)
 	defer interrupted()
 	sp, err := openSpool(d)

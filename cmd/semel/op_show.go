@@ -164,7 +164,9 @@ func (sh *shell) tellStory(w io.Writer, o *semel.Operation, events []semel.Event
 		}
 	}
 	for _, line := range a.next {
-		fmt.Fprintf(w, "  %s\n", line)
+		if !strings.Contains(line, "op show") { // this is it
+			fmt.Fprintf(w, "  %s\n", line)
+		}
 	}
 }
 

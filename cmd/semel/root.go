@@ -64,7 +64,7 @@ func newRoot(sh *shell) *cobra.Command {
 	flags.StringVar(&sh.config, "config", "", "file with named connections (env SEMEL_CONFIG; default semel.yaml beside the database)")
 	flags.StringVar(&sh.output, "output", "table", "table or json")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newDo(sh), newOp(sh), newSandbox(sh), newMigrate(sh), newStore(sh), newVersion(sh))
+	root.AddCommand(newDo(sh), newOp(sh), newSandbox(sh), newDemo(sh), newMigrate(sh), newStore(sh), newVersion(sh))
 	return root
 }
 
@@ -101,6 +101,3 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	}
 	return nil
 }
-
-// isRoot reports whether this user's state is the machine's state.
-func (sh *shell) isRoot() bool { return sh.uid == 0 }

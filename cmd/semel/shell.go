@@ -15,7 +15,8 @@ type shell struct {
 	in       io.Reader
 	out, err io.Writer
 	getenv   func(string) string
-	colour   bool // of stdout and stderr
+	terminal bool // stdout is one
+	colour   bool // a person reads stdout and stderr, and wants colour
 	uid      int
 
 	db, config, output string
@@ -24,9 +25,10 @@ type shell struct {
 
 func osShell() *shell {
 	plain := os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"
+	terminal := term.IsTerminal(int(os.Stdout.Fd()))
 	return &shell{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv, uid: os.Getuid(),
-		colour: !plain && term.IsTerminal(int(os.Stdout.Fd())) && term.IsTerminal(int(os.Stderr.Fd())),
+		terminal: terminal, colour: !plain && terminal && term.IsTerminal(int(os.Stderr.Fd())),
 	}
 }
 
