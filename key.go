@@ -103,7 +103,7 @@ func MintKey(t time.Time, random [10]byte) Key { return Key(NewID(t, random).Str
 // millisecond; ok is false for a natural key, which carries no time.
 func (k Key) MintedAt() (t time.Time, ok bool) {
 	id, err := ParseID(string(k))
-	if err != nil || id[6]>>4 != 7 || string(k) != id.String() {
+	if err != nil || id[6]>>4 != 7 || id[8]>>6 != 2 || string(k) != id.String() {
 		return time.Time{}, false
 	}
 	return id.Time(), true
