@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ const Kind = "command"
 
 // What Options mean where they say nothing.
 const (
-	DefaultGrace        = 10 * time.Second
+	DefaultGrace        = 5 * time.Second
 	DefaultCheckTimeout = 30 * time.Second
 )
 
@@ -52,17 +53,6 @@ type Options struct {
 	Grace time.Duration
 }
 
-// Validate reports what cannot be used in o.
-func (o *Options) Validate() error {
-	for _, code := range o.NoEffectExit {
-		if code < 1 || code > 255 {
-			return &semel.InputError{Field: "no-effect-exit", Problem: fmt.Sprintf("%d cannot mean that nothing happened", code),
-				Hint: "give exit codes from 1 to 255; 0 always means that it happened"}
-		}
-	}
-	return nil
-}
-
 // NewRequest is the request to run the program args[0] with the arguments
 // args[1:] and the given standard input. It fails with *semel.InputError.
 func NewRequest(args []string, stdin []byte) (semel.Request, error) {
@@ -82,12 +72,15 @@ func NewRequest(args []string, stdin []byte) (semel.Request, error) {
 	return r, nil
 }
 
-// Destination runs programs. It is safe for concurrent use.
+// Destination runs programs. It is safe for concurrent use. Close it.
 type Destination struct {
 	options Options
+
+	mu      sync.Mutex
+	closed  bool
 	running sync.WaitGroup
-	closing chan struct{}
-	close   sync.Once
+	closing chan struct{} // closed when Close has waited long enough
+	hurry   sync.Once
 }
 
 var (
@@ -95,23 +88,51 @@ var (
 	_ semel.Looker      = (*Destination)(nil)
 )
 
-// New returns a Destination that runs programs as o says.
-func New(o Options) *Destination {
-	if o.Grace == 0 {
-		o.Grace = DefaultGrace
+// New makes a Destination. The error is *semel.InputError.
+func New(o Options) (*Destination, error) {
+	for _, code := range o.NoEffectExit {
+		if code < 1 || code > 255 {
+			return nil, &semel.InputError{Field: "no-effect-exit", Problem: fmt.Sprintf("%d cannot mean that nothing happened", code),
+				Hint: "give exit codes from 1 to 255; 0 always means that it happened"}
+		}
 	}
-	if o.CheckTimeout == 0 {
-		o.CheckTimeout = DefaultCheckTimeout
+	if o.Grace < 0 || o.CheckTimeout < 0 {
+		return nil, &semel.InputError{Field: "limits", Problem: "are negative", Hint: "leave out a limit that is not meant"}
 	}
-	return &Destination{options: o, closing: make(chan struct{})}
+	o.Grace = cmp.Or(o.Grace, DefaultGrace)
+	o.CheckTimeout = cmp.Or(o.CheckTimeout, DefaultCheckTimeout)
+	return &Destination{options: o, closing: make(chan struct{})}, nil
 }
 
-// Close stops the programs that still run, as a timeout does, and waits for
-// them. Their evidence reaches Send's callers, or Late. What is sent after
-// Close is refused.
-func (d *Destination) Close() error {
-	d.close.Do(func() { close(d.closing) })
-	d.running.Wait()
+// Close refuses new attempts, waits for the programs that run until ctx ends,
+// and then stops them as a timeout does; what is known of them is still
+// delivered.
+func (d *Destination) Close(ctx context.Context) error {
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	idle := make(chan struct{})
+	go func() {
+		d.running.Wait()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		d.hurry.Do(func() { close(d.closing) })
+		<-idle
+	}
+	return nil
+}
+
+// enter makes Close wait for one more program, unless it has begun.
+func (d *Destination) enter() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return errors.New("the destination is closed")
+	}
+	d.running.Add(1)
 	return nil
 }
 
@@ -120,7 +141,9 @@ func (d *Destination) Close() error {
 // evidence goes to s.Late. Without s.Late nobody would hear of it: then the
 // program is stopped.
 func (d *Destination) Send(ctx context.Context, s *semel.Send) semel.Event {
-	d.running.Add(1)
+	if err := d.enter(); err != nil {
+		return refused(s, err.Error())
+	}
 	defer d.running.Done()
 
 	p, err := d.prepare(ctx, s)
@@ -155,7 +178,9 @@ func (d *Destination) Send(ctx context.Context, s *semel.Send) semel.Event {
 // Look runs the check program and says what its ending tells. It is EvNoAnswer
 // where no check is given.
 func (d *Destination) Look(ctx context.Context, s *semel.Send) semel.Event {
-	d.running.Add(1)
+	if err := d.enter(); err != nil {
+		return noAnswer(err.Error())
+	}
 	defer d.running.Done()
 
 	line := d.check(s)
@@ -176,10 +201,8 @@ func (d *Destination) Look(ctx context.Context, s *semel.Send) semel.Event {
 
 // prepare does everything that can be done before the attempt begins.
 func (d *Destination) prepare(ctx context.Context, s *semel.Send) (*process, error) {
-	select {
-	case <-d.closing:
-		return nil, errors.New("this process is shutting down")
-	default:
+	if s.Begin == nil {
+		return nil, errors.New("nobody checks the claim")
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

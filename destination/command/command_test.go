@@ -184,7 +184,7 @@ func TestOutcomeDoesNotWaitForTheReader(t *testing.T) {
 	gone := writerFunc(func([]byte) (int, error) { return 0, errors.New("broken pipe") })
 	for name, w := range map[string]writerFunc{"blocked": blocked, "gone": gone} {
 		t.Run(name, func(t *testing.T) {
-			got := command.New(command.Options{Stdout: w}).Send(t.Context(), send(sh("head -c 100000 /dev/zero")))
+			got := open(t, command.Options{Stdout: w}).Send(t.Context(), send(sh("head -c 100000 /dev/zero")))
 			if got.Kind != semel.EvConfirmed || len(got.Result.Body) != 100000 || got.Result.Truncated() {
 				t.Errorf("got %s with %d bytes of %d", got.Kind, len(got.Result.Body), got.Result.Size)
 			}

@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"strconv"
@@ -14,8 +15,15 @@ import (
 
 func open(t *testing.T, o command.Options) *command.Destination {
 	t.Helper()
-	d := command.New(o)
-	t.Cleanup(func() { _ = d.Close() })
+	d, err := command.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel() // what still runs is stopped
+		_ = d.Close(ctx)
+	})
 	return d
 }
 
@@ -34,7 +42,10 @@ func send(args []string) *semel.Send {
 
 type countingWriter int
 
-func (w *countingWriter) Write(b []byte) (int, error) { *w += countingWriter(len(b)); return len(b), nil }
+func (w *countingWriter) Write(b []byte) (int, error) {
+	*w += countingWriter(len(b))
+	return len(b), nil
+}
 
 type writerFunc func([]byte) (int, error)
 

@@ -14,7 +14,8 @@ import (
 const (
 	// drain is how long output may take to end after its program has.
 	drain = 2 * time.Second
-	// settle is how long a killed group may take to disappear.
+	// settle is how long a killed group may take to disappear; one that was not
+	// killed gets a tenth of it.
 	settle = time.Second
 )
 
@@ -243,12 +244,13 @@ func (p *process) bury(e *ending, reap func() error) {
 	if e.exit == 0 && e.stopped == "" {
 		return
 	}
-	for until := time.Now().Add(settle); ; time.Sleep(5 * time.Millisecond) {
+	patience := settle
+	if e.stopped == "" {
+		patience = settle / 10
+	}
+	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
 		if groupGone(p.cmd.Process) || e.stopped != "" && onlyZombies(p.cmd.Process.Pid) {
 			e.closed = p.stdout.ended && p.stderr.ended
-			return
-		}
-		if e.stopped == "" || time.Now().After(until) {
 			return
 		}
 	}
