@@ -90,6 +90,7 @@ func (c *crew) one(ctx context.Context, part int) (killed bool, err error) {
 		return false, err
 	}
 	w := &worker{cmd: exec.CommandContext(ctx, c.program, c.args...), gone: make(chan struct{})}
+	w.cmd.Args[0] = os.Args[0] // a program may go by its name
 	w.cmd.Stderr = c.log
 	w.cmd.SysProcAttr = tied()
 	in, err := w.cmd.StdinPipe()

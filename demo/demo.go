@@ -43,7 +43,7 @@ type SettingsError struct{ text string }
 
 func (e *SettingsError) Error() string { return e.text }
 
-// ErrInterrupted: the context ended before the night was over. The same call
+// ErrInterrupted says that the context ended before the night was over. The same call
 // goes on where it stopped.
 var ErrInterrupted = errors.New("interrupted: nothing is lost, run the same command again and the night goes on")
 

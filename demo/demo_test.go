@@ -215,7 +215,6 @@ func TestKilledDemoGoesOn(t *testing.T) {
 	databases(t, func(t *testing.T, dir, url string, _ func()) {
 		const n = 60
 		cmd := exec.Command(os.Args[0], "demo", "run", dir, url)
-		cmd.Stderr = os.Stderr
 		if err := os.WriteFile(filepath.Join(dir, "night.json"), fmt.Appendf(nil,
 			`{"id":"killed","invoices":%d,"lose":0.3,"kill":1,"seed":3,"usual":%q,"semel":%q}`, n, freeAddress(t), freeAddress(t)), 0o600); err != nil {
 			t.Fatal(err)
@@ -270,13 +269,9 @@ func workersOf(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	return slices.DeleteFunc(found, func(path string) bool {
 		line, err := os.ReadFile(path)
-		return err != nil || string(line) != program+"\x00demo\x00worker\x00"
+		return err != nil || string(line) != os.Args[0]+"\x00demo\x00worker\x00"
 	})
 }
 

@@ -54,8 +54,10 @@ func open(n *night, due []invoice, ledger, kills string, door net.Listener) (*pr
 	if err != nil {
 		return nil, err
 	}
-	p := &provider{Server: server, base: "http://" + door.Addr().String(), kills: n.path(kills), doomed: map[string]bool{},
-		killed: len(before), done: make(chan error, 1)}
+	p := &provider{
+		Server: server, base: "http://" + door.Addr().String(), kills: n.path(kills), doomed: map[string]bool{},
+		killed: len(before), done: make(chan error, 1),
+	}
 	for _, name := range doomed(n, due) {
 		p.doomed[name] = !slices.Contains(before, name)
 	}
@@ -100,7 +102,7 @@ func losesMail(seed uint64, rate sandbox.Rate, due []invoice) bool {
 	if err != nil {
 		return true // the night's own sandbox will say why
 	}
-	defer trial.Close()
+	defer func() { _ = trial.Close() }() // it is in memory
 	for _, i := range due {
 		body, _ := json.Marshal(i.receipt()) // a struct of strings and a number
 		r, err := http.NewRequest(http.MethodPost, "/v1/"+string(sandbox.Messages), bytes.NewReader(body))

@@ -27,8 +27,11 @@ const listed = 3
 
 // screen writes the night down for people.
 func screen(w io.Writer, o *Options, n *night, database string, t *totals) {
-	fmt.Fprintf(w, "%s due. Answers get lost, %s. Counted at the destination, not by us:\n\n",
-		many(n.Invoices, "invoice"), dying(t.semelKilled))
+	lost := "No answer gets lost"
+	if n.Lose > 0 {
+		lost = "Answers get lost"
+	}
+	fmt.Fprintf(w, "%s due. %s, %s. Counted at the destination, not by us:\n\n", many(n.Invoices, "invoice"), lost, dying(t.semelKilled))
 	fmt.Fprintf(w, "  %-14s %-8s %9s %9s %6s %8s  %s\n", "", "", "intended", "happened", "twice", "missing", "nobody can know")
 	table(w, "the usual way", t.usual, "-", usualNote)
 	table(w, "with semel", t.semel, "", semelNote)
