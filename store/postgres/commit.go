@@ -16,12 +16,12 @@ import (
 // a due_at, so that the sweep need not look for it; see due.go.
 const insertClaim = `
 insert into semel.operation
-  (id, created_at, updated_at, lease_until, due_at, version, attempt, cancel, expired, state,
+  (id, created_at, updated_at, lease_until, due_at, version, attempt, cancel, incident, expired, state,
    scope, key, fingerprint, request, contract, body, first)
 select $1::uuid, clock.now, clock.now, clock.now + $2::interval,
   case when $3::timestamptz between clock.now - interval '30 s' and clock.now + interval '30 s'
     then null else clock.now + $2::interval end,
-  1, 1, false, false, 'in_progress',
+  1, 1, false, false, false, 'in_progress',
   $4::text, $5::text, $6::bytea, $7::bytea, $8::bytea, $9::bytea, $10::bytea
 from (select clock_timestamp() + $11::interval as now) as clock
 on conflict do nothing
@@ -41,6 +41,7 @@ set
   version = o.version + 1,
   attempt = $4::integer,
   cancel = $5::boolean,
+  incident = $14::boolean,
   lease_until = coalesce(` + at + ` + $6::interval, o.lease_until),
   due_at = case when $3::text = 'in_progress'
     then coalesce(` + at + ` + $6::interval, o.lease_until)
@@ -71,11 +72,11 @@ with changed as (` + changeOperation + whereCurrent + `
 select updated_at, cancel
 from changed`
 
-// expiry is the event that turns an operation into a tombstone. $14 is its
+// expiry is the event that turns an operation into a tombstone. $15 is its
 // second event without the answer's body.
 const expiry = `
 with changed as (` + changeOperation + `,
-  expired = true, body = null, second = $14::bytea` + whereCurrent + `
+  expired = true, body = null, second = $15::bytea` + whereCurrent + `
   returning o.id, o.version, o.updated_at, o.cancel
 ), recorded as (
   insert into semel.evidence (operation_id, seq, at, token, event)
@@ -95,18 +96,25 @@ func (s *Store) Commit(ctx context.Context, c semel.Change) (semel.Operation, er
 		return semel.Operation{}, fmt.Errorf("operation %s: %w", c.After.ID, err)
 	}
 	if r.found {
+		s.clock.seen(r.at)
 		return c.Stamped(r.at.UTC()), nil
 	}
 	return s.recognise(ctx, c)
 }
 
 func (s *Store) request(ctx context.Context, c semel.Change) (*request, error) {
+	if c.Event.Kind == semel.EvExpired && c.Before.Incident != "" {
+		return nil, &semel.InputError{Field: "operation " + c.Before.ID.String(), Problem: "has an open incident and never expires", Hint: "close the incident first"}
+	}
 	event, err := c.Event.Encode()
 	if err != nil {
 		return nil, err
 	}
 	r := &request{scope: c.After.Scope, key: c.After.Key, claim: c.Event.Kind == semel.EvClaimed}
 	if c.Before.Version == 0 {
+		if err := errors.Join(c.After.Scope.Validate(), c.After.Key.Validate()); err != nil {
+			return nil, err
+		}
 		rec, err := c.After.Record()
 		if err != nil {
 			return nil, err
@@ -117,7 +125,7 @@ func (s *Store) request(ctx context.Context, c semel.Change) (*request, error) {
 	}
 	args := []any{[16]byte(c.After.ID), c.Before.Version, string(c.After.State), c.After.Attempt, c.After.Cancel, lease(c.Event)}
 	args = append(args, due(c)...)
-	args = append(args, notBefore(c), c.Event.Kind == semel.EvLapsed, s.offset(), event, [16]byte(c.Token))
+	args = append(args, notBefore(c), c.Event.Kind == semel.EvLapsed, s.offset(), event, [16]byte(c.Token), c.After.Incident != "")
 	switch {
 	case c.Event.Kind == semel.EvExpired:
 		return r, s.expire(ctx, c, r, args)
@@ -185,7 +193,7 @@ where scope = $1::text
 		})
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
-			return semel.Operation{}, fmt.Errorf("%w: operation %s: the ID belongs to another identity; mint a new one", semel.ErrUnavailable, c.After.ID)
+			return semel.Operation{}, &semel.InputError{Field: "operation id", Problem: c.After.ID.String() + " belongs to another key", Hint: "mint a new one"}
 		case err != nil:
 			return semel.Operation{}, unconfirmed("recognise the claim", err)
 		case semel.ID(id) != c.After.ID:

@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"encoding/binary"
+	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,100 +30,64 @@ const (
 
 // sweep is what a store remembers between two of its sweeps.
 type sweep struct {
-	mu       sync.Mutex
-	mark     time.Time     // everything before is done
-	walked   time.Time     // when the young claims were last looked at, by the local clock
-	walkTook time.Duration // and how long that took
+	mu     sync.Mutex
+	mark   time.Time        // all claims minted before it were swept
+	walked time.Time        // when the young claims were last walked, by the local clock
+	took   [3]time.Duration // and how long the last walks took
 }
 
-// Due lists operations that recovery should look at now; see semel.Store.
+// Due lists operations that recovery should look at now, longest overdue
+// first; see semel.Store. One that cannot be read does not keep the others
+// from recovery: Due fails only where none can be read.
 func (s *Store) Due(ctx context.Context, limit int) ([]semel.Operation, error) {
 	const query = selectOperation + `
 where o.due_at <= $1::timestamptz
 order by o.due_at
 limit $2::integer`
-	now, mark, err := s.swept(ctx)
+	now, swept, err := s.state(ctx)
 	if err != nil {
 		return nil, unavailable("look for due operations", err)
 	}
-	if err := s.sweepTo(ctx, mark, now.Add(-margin)); err != nil {
+	young, err := s.lapsed(ctx, now, swept, limit)
+	if err != nil {
 		return nil, unavailable("look for lapsed leases", err)
 	}
-	records, err := s.records(ctx, query, now, limit)
+	found, err := s.stored(ctx, query, now, limit)
 	if err != nil {
 		return nil, unavailable("look for due operations", err)
 	}
-	if len(records) < limit {
-		young, err := s.lapsedYoung(ctx, now, limit-len(records))
-		if err != nil {
-			return nil, unavailable("look for lapsed leases", err)
-		}
-		records = append(records, young...)
-	}
-	due := make([]semel.Operation, 0, len(records))
-	for _, rec := range records {
-		o, err := rec.Operation()
-		if err != nil {
-			return nil, err
-		}
-		// The index may be an instant early.
-		if o.State == semel.InProgress && o.StateAt(now) == semel.Unknown || o.State == semel.Unknown && !o.CheckAt.After(now) {
+	var due []semel.Operation
+	var unreadable error
+	for _, f := range append(found, young...) {
+		o, err := f.operation()
+		switch {
+		case err != nil:
+			unreadable = errors.Join(unreadable, err)
+		case !dueAt(o).IsZero() && !dueAt(o).After(now): // the index may be an instant early
 			due = append(due, o)
 		}
 	}
-	return due, nil
+	if len(due) == 0 && unreadable != nil {
+		return nil, unavailable("look for due operations", unreadable)
+	}
+	slices.SortStableFunc(due, func(a, b semel.Operation) int { return dueAt(a).Compare(dueAt(b)) })
+	return due[:min(limit, len(due))], nil
 }
 
-// swept is the store's clock and the persisted mark of the sweep.
-func (s *Store) swept(ctx context.Context) (now, mark time.Time, err error) {
-	const query = `
-select clock_timestamp() + $1::interval, greatest(swept, 'epoch')
-from semel.store`
-	err = s.read(ctx, func(ctx context.Context) error {
-		return s.pool.QueryRow(ctx, query, s.offset()).Scan(&now, &mark)
-	})
-	return now.UTC(), mark.UTC(), err
+func dueAt(o semel.Operation) time.Time {
+	switch o.State {
+	case semel.InProgress:
+		return o.LeaseUntil
+	case semel.Unknown:
+		return o.CheckAt
+	case semel.Completed, semel.Failed:
+	}
+	return time.Time{}
 }
 
-// sweepTo gives first claims minted before to, and still in progress, a due_at.
-func (s *Store) sweepTo(ctx context.Context, mark, to time.Time) error {
-	const update = `
-update semel.operation
-set due_at = lease_until
-where id >= $1::uuid
-  and id < $2::uuid
-  and state = 'in_progress'
-  and due_at is null`
-	const move = `
-update semel.store
-set swept = greatest(swept, $1::timestamptz)`
-	s.sweep.mu.Lock()
-	defer s.sweep.mu.Unlock()
-	switch {
-	case s.sweep.mark.IsZero():
-		mark = mark.Add(-recheck)
-	case s.sweep.mark.After(mark):
-		mark = s.sweep.mark
-	}
-	if to.Sub(mark) < time.Second && !s.sweep.mark.IsZero() {
-		return nil
-	}
-	var batch pgx.Batch
-	batch.Queue(update, firstID(mark), firstID(to))
-	if s.offset() == 0 { // what a drill's clock says concerns nobody else
-		batch.Queue(move, to)
-	}
-	err := s.read(ctx, func(ctx context.Context) error { return s.pool.SendBatch(ctx, &batch).Close() })
-	if err == nil {
-		s.sweep.mark = to
-	}
-	return err
-}
-
-// lapsedYoung finds first claims younger than the margin whose lease has
-// lapsed. On a busy database this walk is long, so it takes at most a fiftieth
-// of the time; the sweep finds the rest.
-func (s *Store) lapsedYoung(ctx context.Context, now time.Time, limit int) ([]semel.Record, error) {
+// lapsed finds first claims whose lease has lapsed and that have no due_at:
+// those younger than the margin. It gives the older ones their due_at.
+func (s *Store) lapsed(ctx context.Context, now, swept time.Time, limit int) ([]stored, error) {
 	const query = selectOperation + `
 where o.id >= $1::uuid
   and o.id < $2::uuid
@@ -132,13 +98,64 @@ order by o.id
 limit $4::integer`
 	s.sweep.mu.Lock()
 	defer s.sweep.mu.Unlock()
-	if s.sweep.walkTook > 5*time.Millisecond && time.Since(s.sweep.walked) < 50*s.sweep.walkTook {
+	if err := s.sweepTo(ctx, swept, now.Add(-margin)); err != nil {
+		return nil, err
+	}
+	if s.sweep.busy() {
 		return nil, nil
 	}
 	start := time.Now()
-	records, err := s.records(ctx, query, firstID(now.Add(-margin)), firstID(now.Add(margin)), now, limit)
-	s.sweep.walked, s.sweep.walkTook = start, time.Since(start)
-	return records, err
+	found, err := s.stored(ctx, query, firstID(s.sweep.mark), firstID(now.Add(margin)), now, limit)
+	s.sweep.walk(start)
+	return found, err
+}
+
+// sweepTo gives first claims minted before to, and still in progress, a due_at.
+func (s *Store) sweepTo(ctx context.Context, swept, to time.Time) error {
+	const update = `
+update semel.operation
+set due_at = lease_until
+where id >= $1::uuid
+  and id < $2::uuid
+  and state = 'in_progress'
+  and due_at is null`
+	const move = `
+update semel.store
+set swept = greatest(swept, $1::timestamptz)`
+	first := s.sweep.mark.IsZero()
+	switch {
+	case first:
+		s.sweep.mark = swept.Add(-recheck)
+	case swept.After(s.sweep.mark):
+		s.sweep.mark = swept
+	}
+	if !first && to.Sub(s.sweep.mark) < time.Second {
+		return nil
+	}
+	var batch pgx.Batch
+	batch.Queue(update, firstID(s.sweep.mark), firstID(to))
+	if s.clock.shifted() == 0 { // what a drill's clock says concerns nobody else
+		batch.Queue(move, to)
+	}
+	err := s.read(ctx, func(ctx context.Context) error { return s.pool.SendBatch(ctx, &batch).Close() })
+	if err == nil && to.After(s.sweep.mark) {
+		s.sweep.mark = to
+	}
+	return err
+}
+
+// busy reports whether the young claims are so many that this walk must be left
+// out, so that walks take at most a twentieth of the time. The sweep finds what
+// they would have found.
+func (s *sweep) busy() bool {
+	quickest := slices.Min(s.took[:])
+	return quickest > 50*time.Millisecond && time.Since(s.walked) < 20*quickest
+}
+
+func (s *sweep) walk(start time.Time) {
+	s.walked = start
+	copy(s.took[1:], s.took[:])
+	s.took[0] = time.Since(start)
 }
 
 // firstID is the least ID that can have been minted at t.

@@ -24,18 +24,18 @@ where o.id < $1::uuid
   and not o.expired
 order by o.id
 limit $3::integer`
-	records, err := s.records(ctx, query, firstID(before.Add(margin)), before, limit)
+	found, err := s.stored(ctx, query, firstID(before.Add(margin)), before, limit)
 	if err != nil {
 		return 0, unavailable("look for operations to expire", err)
 	}
-	errs := make([]error, len(records))
+	errs := make([]error, len(found))
 	var wg sync.WaitGroup
 	turns := make(chan struct{}, 64)
-	for i, rec := range records {
+	for i, f := range found {
 		turns <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-turns }()
-			errs[i] = s.expireOne(ctx, rec, before)
+			errs[i] = s.expireOne(ctx, f, before)
 		})
 	}
 	wg.Wait()
@@ -48,8 +48,8 @@ limit $3::integer`
 	return expired, errors.Join(errs...)
 }
 
-func (s *Store) expireOne(ctx context.Context, rec semel.Record, before time.Time) error {
-	o, err := rec.Operation()
+func (s *Store) expireOne(ctx context.Context, f stored, before time.Time) error {
+	o, err := f.operation()
 	if err != nil {
 		return err
 	}
@@ -82,14 +82,11 @@ where e.operation_id = $1::uuid
   and exists (
     select from semel.evidence as expired
     where expired.operation_id = $1::uuid and expired.seq = $5::integer and expired.token = $3::uuid)`
-	records, err := s.records(ctx, selectByID, [16]byte(c.After.ID))
+	found, err := s.one(ctx, selectByID, [16]byte(c.After.ID))
 	if err != nil {
-		return unavailable("read the operation to expire", err)
+		return err
 	}
-	if len(records) == 0 {
-		return fmt.Errorf("operation %s: %w", c.After.ID, semel.ErrNotFound)
-	}
-	events := records[0].Events
+	events := found.record.Events
 	if len(events) < 2 {
 		return fmt.Errorf("operation %s: %w", c.After.ID, semel.ErrStale)
 	}

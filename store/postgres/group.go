@@ -250,20 +250,12 @@ func fail(batch []*request, err error) {
 }
 
 // try commits the batch once. failed is the request whose statement met err,
-// -1 if that is not known. It takes claims out of the batch and fails them
-// where the server is not the one that holds the claims made so far.
+// -1 if that is not known.
 func (c *committer) try(batch *[]*request) (failed int, err error) {
 	if err := c.connect(); err != nil {
 		return -1, err
 	}
-	if err := c.group.server.stranger(); err != nil {
-		*batch = slices.DeleteFunc(*batch, func(r *request) bool {
-			if r.claim {
-				fail([]*request{r}, err)
-			}
-			return r.claim
-		})
-	}
+	*batch = c.withoutSuspect(*batch)
 	ctx, cancel := context.WithTimeout(context.Background(), c.group.patience)
 	defer cancel()
 	failed, err = c.send(ctx, *batch)
@@ -278,6 +270,29 @@ func (c *committer) try(batch *[]*request) (failed int, err error) {
 		err = &refusal{err} // pgx could not encode it; the connection is whole, so nothing was committed
 	}
 	return failed, err
+}
+
+// withoutSuspect fails the claims of the batch where the server may not hold
+// all claims made so far. Everything else may go on.
+func (c *committer) withoutSuspect(batch []*request) []*request {
+	server := c.group.server
+	if server.suspect.Load() == nil || !slices.ContainsFunc(batch, func(r *request) bool { return r.claim }) {
+		return batch
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), c.group.patience)
+	defer cancel()
+	_ = server.judge(ctx, c.conn) // somebody may have accepted it; an error changes nothing
+	why := server.suspect.Load()
+	if why == nil {
+		return batch
+	}
+	return slices.DeleteFunc(batch, func(r *request) bool {
+		if r.claim {
+			r.err = *why
+			close(r.done)
+		}
+		return r.claim
+	})
 }
 
 func (c *committer) send(ctx context.Context, requests []*request) (failed int, err error) {
@@ -329,6 +344,10 @@ func (c *committer) connect() error {
 	conn, err := c.group.server.connect(ctx)
 	if err != nil {
 		c.group.pace.rest()
+		return &connectError{err}
+	}
+	if err := c.group.server.judge(ctx, conn); err != nil && stateOf(err) != stateDenied {
+		_ = conn.Close(ctx)
 		return &connectError{err}
 	}
 	c.conn = conn

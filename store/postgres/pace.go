@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -9,21 +10,39 @@ import (
 // how many committers serve best. On a fast disk the processor is the limit,
 // and two committers fill it. On a slow one the server joins the flushes of
 // many sessions by itself, so more committers wait in parallel.
+//
+// A busy processor makes commits slow, too, but not each of them: what counts
+// is the fastest of late.
 type pace struct {
-	flush   atomic.Int64 // moving average of a commit without its rows, in ns
 	resting atomic.Int64 // no new committer before, in Unix ns
+	flush   atomic.Int64 // the fastest commit of late, without its rows, in ns
+
+	mu       sync.Mutex
+	seen     int
+	now, was time.Duration // the fastest of this window and of the last
 }
 
 const (
-	rowTime   = 20 * time.Microsecond  // what one row adds to a commit
+	window    = 32                     // commits
+	rowTime   = 30 * time.Microsecond  // what one row adds to a commit
 	fastFlush = 700 * time.Microsecond // up to here two committers are best
 	flushPer  = 250 * time.Microsecond // above, one committer for each
 )
 
 func (p *pace) saw(took time.Duration, rows int) {
-	flush := max(0, took-time.Duration(rows)*rowTime)
-	old := p.flush.Load()
-	p.flush.Store(old + (int64(flush)-old)/16)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	took = max(0, took-time.Duration(rows)*rowTime)
+	if p.seen%window == 0 {
+		p.now, p.was = took, p.now
+	}
+	p.seen++
+	p.now = min(p.now, took)
+	fastest := p.now
+	if p.seen > window {
+		fastest = min(p.now, p.was)
+	}
+	p.flush.Store(int64(fastest))
 }
 
 func (p *pace) committers(most int) int {

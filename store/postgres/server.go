@@ -15,8 +15,8 @@ import (
 // server is the database that the store connects to.
 type server struct {
 	config  *pgxpool.Config
-	pooled  atomic.Bool // a pooler in between takes no settings at start-up
-	strange atomic.Pointer[error]
+	pooled  atomic.Bool           // a pooler in between takes no settings at start-up
+	suspect atomic.Pointer[error] // why claims are refused
 }
 
 // session is what correctness asks of a session, by name of the setting.
@@ -65,32 +65,40 @@ func (s *server) connect(ctx context.Context) (*pgx.Conn, error) {
 	return conn, err
 }
 
-// inspect looks for what weakens the guarantees.
+// inspect looks for what weakens the guarantees, and whether this server is
+// the one that holds the claims made so far.
 func (s *server) inspect(ctx context.Context, pool *pgxpool.Pool) (warnings []string, err error) {
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return nil, unavailable("inspect "+s.String(), err)
+	}
+	defer conn.Release()
 	const query = `
 select current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on',
   current_setting('transaction_isolation')`
 	var fsync, fullPages bool
 	var isolation string
-	if err := pool.QueryRow(ctx, query).Scan(&fsync, &fullPages, &isolation); err != nil {
-		return nil, unavailable("inspect the server", err)
+	if err := conn.QueryRow(ctx, query).Scan(&fsync, &fullPages, &isolation); err != nil {
+		return nil, unavailable("inspect "+s.String(), err)
 	}
 	if !fsync {
-		warnings = append(warnings, "fsync is off: a power loss can lose claims, and the effects happen again; turn it on")
+		warnings = append(warnings, "fsync is off: a power loss can lose claims, and their effects then happen again: turn it on")
 	}
 	if !fullPages {
-		warnings = append(warnings, "full_page_writes is off: a power loss can damage the database; turn it on")
+		warnings = append(warnings, "full_page_writes is off: a power loss can damage the database: turn it on")
 	}
 	if isolation != "read committed" {
-		return nil, fmt.Errorf("open %s: transactions are %s by default: alter role ... set default_transaction_isolation = 'read committed'", s, isolation)
+		return nil, fmt.Errorf("%s: transactions are %s by default: alter role ... set default_transaction_isolation = 'read committed'", s, isolation)
+	}
+	err = s.enrol(ctx, conn.Conn())
+	if err == nil {
+		err = s.judge(ctx, conn.Conn())
+	}
+	switch {
+	case stateOf(err) == stateDenied:
+		warnings = append(warnings, "this role may not read pg_control_system: a restored backup or a failover goes unnoticed: grant it")
+	case err != nil:
+		return nil, unavailable("inspect "+s.String(), err)
 	}
 	return warnings, nil
-}
-
-// stranger is why claims are refused, nil if they are not.
-func (s *server) stranger() error {
-	if err := s.strange.Load(); err != nil {
-		return *err
-	}
-	return nil
 }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -32,13 +30,10 @@ type Options struct {
 
 // Store is a semel.Store in PostgreSQL.
 type Store struct {
-	pool  *pgxpool.Pool
-	group *group
-	// shift is added to the database's clock; see Shift.
-	shift atomic.Int64
-	sweep sweep
-
-	mu       sync.Mutex
+	pool     *pgxpool.Pool
+	group    *group
+	clock    clock
+	sweep    sweep
 	warnings []string
 }
 
@@ -67,17 +62,17 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 		s.pool.Close()
 		return nil, err
 	}
+	if err := s.startClock(ctx); err != nil {
+		s.pool.Close()
+		return nil, unavailable("read the clock", err)
+	}
 	s.group = newGroup(server, opts.Committers, opts.Patience)
 	return s, nil
 }
 
 // Warnings says what about the server weakens the guarantees, in words for
 // people; empty on a well-kept one.
-func (s *Store) Warnings() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.warnings)
-}
+func (s *Store) Warnings() []string { return slices.Clone(s.warnings) }
 
 // Close waits for commits under way and closes all connections.
 func (s *Store) Close() error {

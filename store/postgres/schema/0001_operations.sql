@@ -14,6 +14,7 @@ create table semel.operation (
   version      integer not null, -- events so far
   attempt      integer not null,
   cancel       boolean not null,
+  incident     boolean not null,
   expired      boolean not null,
   state        text collate "C" not null,
   second_at    timestamptz,
@@ -51,9 +52,11 @@ alter table semel.evidence alter column event set storage external;
 create table semel.store (
   one               boolean primary key default true check (one),
   swept             timestamptz not null default '-infinity', -- first claims minted before are settled or have due_at
-  system_identifier bigint,      -- of the server whose data a person accepted
-  timeline          bigint,
-  whole_until       timestamptz  -- claims committed after it may be missing
+  ahead             interval not null default '0', -- of the server's clock, which was set back by so much
+  system_identifier bigint,      -- of the server that holds all claims, as far as anybody knows
+  timeline          integer,
+  whole_until       timestamptz, -- claims committed from here to accepted_at may be missing
+  accepted_at       timestamptz
 );
 
 insert into semel.store default values;
