@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // Effect says how an effect is sent and what its contract is.
@@ -15,7 +16,8 @@ type Effect[In, Out any] struct {
 	// Request turns the input into the bytes that every attempt sends. Nil
 	// sends the input as JSON to a destination of kind "call".
 	Request func(In) (Request, error)
-	// Result reads the destination's answer. Nil reads its body as JSON.
+	// Result reads the destination's answer, which is never nil, but empty where
+	// nobody recorded one. A nil Result reads its body as JSON.
 	Result func(*Result) (Out, error)
 }
 
@@ -86,7 +88,8 @@ func (a Action[In, Out]) call(in In) (Call, error) {
 		return Call{Key: Key(key)}, err
 	}
 	d := a.Definition()
-	request.Connection, request.Action, request.Volatile = d.Connection, d.Action, a.Volatile
+	request.Connection, request.Action = d.Connection, d.Action
+	request.Volatile = slices.Concat(request.Volatile, a.Volatile)
 	return Call{Action: d.Action, Key: Key(key), Request: request, Contract: d.Contract, Destination: d.Destination}, nil
 }
 
@@ -101,7 +104,9 @@ type Definition struct {
 // Definition returns the untyped part of the action.
 func (a Action[In, Out]) Definition() Definition {
 	contract := a.Send.Contract
-	contract.Owner = a.Owner
+	if a.Owner != "" {
+		contract.Owner = a.Owner
+	}
 	return Definition{Connection: a.Send.Connection, Action: a.Name, Contract: contract, Destination: a.Send.Destination}
 }
 
@@ -118,6 +123,9 @@ func (a Action[In, Out]) request(in In) (Request, error) {
 
 func (a Action[In, Out]) read(r *Result) (Out, error) {
 	if a.Send.Result != nil {
+		if r == nil {
+			r = &Result{} // a person said that it happened, and not more
+		}
 		return a.Send.Result(r)
 	}
 	var out Out

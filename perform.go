@@ -49,5 +49,10 @@ func (e *noEffectError) Unwrap() error { return e.err }
 
 // NoEffect marks an error as evidence that nothing happened, and never will
 // because of this attempt. Use it only for answers that say so, such as a
-// rejected input.
-func NoEffect(err error) error { return &noEffectError{err} }
+// rejected input. NoEffect(nil) is nil.
+func NoEffect(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &noEffectError{err}
+}
