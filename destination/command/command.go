@@ -39,7 +39,8 @@ type Options struct {
 	NoEffectExit []int
 
 	// Dir and Env are the program's working directory and environment; empty
-	// and nil mean this process's own.
+	// and nil mean this process's own. The program is found in this process's
+	// PATH in any case.
 	Dir string
 	Env []string
 	// Stdout and Stderr receive what the program prints, while it runs; nil

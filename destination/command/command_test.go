@@ -107,6 +107,26 @@ func TestProgramSeesItsIdentityAndInput(t *testing.T) {
 	}
 }
 
+// The input arrives whole, and nobody has to read it.
+func TestLargeInput(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pid")
+	input := bytes.Repeat([]byte("0123456789abcdef"), semel.MaxBody/16)
+	for name, script := range map[string]string{
+		"read":    "test $(wc -c) = 1048576",
+		"ignored": "exit 0",
+		"held":    "sleep 100 <&0 >/dev/null 2>&1 & echo $! >" + file,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := send(sh(script))
+			s.Operation.Request.Body = input
+			if got := open(t, command.Options{}).Send(t.Context(), s); got.Kind != semel.EvConfirmed {
+				t.Errorf("got %v, want confirmed", got)
+			}
+		})
+	}
+	kill(t, file)
+}
+
 // C24: an answer of any size or content is an answer; memory stays bounded.
 func TestLargeAnswerIsCutAndMeasured(t *testing.T) {
 	const size = 5 << 20
@@ -137,6 +157,9 @@ func TestEndlessProgramIsStoppedAtTheTimeout(t *testing.T) {
 			got := d.Send(t.Context(), s)
 			if got.Kind != semel.EvLost || !got.Closed || !strings.HasPrefix(got.Reason, "no end within 300ms: the program was stopped") {
 				t.Errorf("got %s closed %v %q", got.Kind, got.Closed, got.Reason)
+			}
+			if len(got.Result.Body) > semel.MaxResult {
+				t.Errorf("%d bytes are kept", len(got.Result.Body))
 			}
 			if took := time.Since(start); took > 2*time.Second {
 				t.Errorf("took %v", took)
@@ -184,8 +207,8 @@ func TestOutcomeDoesNotWaitForTheReader(t *testing.T) {
 	gone := writerFunc(func([]byte) (int, error) { return 0, errors.New("broken pipe") })
 	for name, w := range map[string]writerFunc{"blocked": blocked, "gone": gone} {
 		t.Run(name, func(t *testing.T) {
-			got := open(t, command.Options{Stdout: w}).Send(t.Context(), send(sh("head -c 100000 /dev/zero")))
-			if got.Kind != semel.EvConfirmed || len(got.Result.Body) != 100000 || got.Result.Truncated() {
+			got := open(t, command.Options{Stdout: w}).Send(t.Context(), send(sh("head -c 60000 /dev/zero")))
+			if got.Kind != semel.EvConfirmed || len(got.Result.Body) != 60000 || got.Result.Truncated() {
 				t.Errorf("got %s with %d bytes of %d", got.Kind, len(got.Result.Body), got.Result.Size)
 			}
 		})
