@@ -189,9 +189,6 @@ func (o *Operation) lose(ev *Event, before State) {
 	}
 	o.reason(ev)
 	o.Person = o.Person || ev.Person
-	if ev.Incident != "" {
-		o.Incident = ev.Incident
-	}
 	if ev.CheckAfter > 0 {
 		o.notBefore = ev.At.Add(ev.CheckAfter)
 	}

@@ -12,8 +12,11 @@ type Transition struct {
 	When string    // the condition, in words; empty for always
 	To   State
 	test func(o *Operation, ev *Event) bool
-	mark func(o *Operation, ev *Event) // raises an incident, counts
+	mark func(o *Operation, ev *Event) // raises an incident
 }
+
+// Incident reports whether the row raises an incident.
+func (t Transition) Incident() bool { return t.mark != nil }
 
 // Transitions is the whole state table, in the order in which Apply reads it:
 // the first row that matches decides. An event with no row cannot happen.
@@ -30,6 +33,8 @@ var transitions = []Transition{
 	{From: InProgress, On: EvRetained, When: "by the current attempt, no incident open", To: Failed, test: isCurrentUndisputed},
 	{From: InProgress, On: EvRetained, When: "by the current attempt, an incident open", To: Unknown, test: isCurrent},
 	{From: InProgress, On: EvRetained, When: "by an older attempt", To: InProgress},
+	{From: InProgress, On: EvLost, When: "by the current attempt; its answer contradicts what is on record", To: Unknown, test: isCurrentDispute, mark: dispute},
+	{From: InProgress, On: EvLost, When: "by an older attempt; its answer contradicts what is on record", To: InProgress, test: isDispute, mark: dispute},
 	{From: InProgress, On: EvLost, When: "by the current attempt", To: Unknown, test: isCurrent},
 	{From: InProgress, On: EvLost, When: "by an older attempt", To: InProgress},
 	{From: InProgress, On: EvLapsed, When: "the lease is over", To: Unknown, test: isLapsed},
@@ -71,6 +76,7 @@ var transitions = []Transition{
 	{From: Unknown, On: EvRetained, To: Unknown},
 	{From: Unknown, On: EvCancelled, When: "it was the last open attempt, no incident open", To: Failed, test: isLastOpen},
 	{From: Unknown, On: EvCancelled, To: Unknown},
+	{From: Unknown, On: EvLost, When: "its answer contradicts what is on record", To: Unknown, test: isDispute, mark: dispute},
 	{From: Unknown, On: EvLost, To: Unknown},
 	{From: Unknown, On: EvHappened, When: "no incident open", To: Completed, test: hasNoIncident},
 	{From: Unknown, On: EvDidNotHappen, When: "absence had its time, or forced; no incident open", To: Failed, test: isSettleable},
@@ -131,7 +137,8 @@ func isRepeatable(o *Operation, ev *Event) bool {
 func isCurrentKey(o *Operation, ev *Event) bool { return o.generation(ev.Attempt) == o.Generation }
 func isRetained(o *Operation, ev *Event) bool   { return o.Incident == "" && isCurrentKey(o, ev) }
 
-func isDispute(_ *Operation, ev *Event) bool { return ev.Incident != "" }
+func isDispute(_ *Operation, ev *Event) bool        { return ev.Incident != "" }
+func isCurrentDispute(o *Operation, ev *Event) bool { return isCurrent(o, ev) && isDispute(o, ev) }
 
 // isCause: the attempt completed the operation, or a lookup or a person did
 // and it is the only one that could have had the effect.
