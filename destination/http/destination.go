@@ -28,6 +28,9 @@ type Options struct {
 	// Contract is the starting point of this destination's actions. Zero is
 	// what the profile declares.
 	Contract semel.Contract
+	// Given are headers that NewRequest puts into every request: part of its
+	// identity, and stored with it.
+	Given map[string]string
 	// Header gives further headers, for example secrets, and is asked for each
 	// attempt. They are sent and never stored.
 	Header func(ctx context.Context) (map[string]string, error)

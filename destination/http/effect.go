@@ -43,10 +43,41 @@ func Call[In, Out any](d *Destination, method, path string) semel.Effect[In, Out
 			if err != nil {
 				return semel.Request{}, &semel.InputError{Field: "path", Problem: err.Error(), Hint: "name members of the input, as in {body.id}"}
 			}
-			r, _, err := NewRequest(method, filled, []string{"Content-Type: application/json"}, body)
+			r, _, err := d.NewRequest(method, filled, []string{"Content-Type: application/json"}, body)
 			return r, err
 		},
 	}
+}
+
+// NewRequest is the function NewRequest for a path of d: it adds d's name and
+// its given headers, unless they are given here.
+func (d *Destination) NewRequest(method, path string, headers []string, body []byte) (semel.Request, map[string]string, error) {
+	target, err := d.URL(path)
+	if err != nil {
+		return semel.Request{}, nil, err
+	}
+	r, secret, err := NewRequest(method, target, headers, body)
+	if err != nil {
+		return semel.Request{}, nil, err
+	}
+	u, err := parseURL("url", target)
+	if err != nil {
+		return semel.Request{}, nil, err
+	}
+	if err := d.within(u); err != nil {
+		return semel.Request{}, nil, &semel.InputError{Field: "url", Problem: err.Error(), Hint: "give a path of the connection"}
+	}
+	r.Connection = d.options.Name
+	for name, value := range d.options.Given {
+		name = http.CanonicalHeaderKey(name)
+		if _, ok := r.Header[name]; !ok {
+			if r.Header == nil {
+				r.Header = map[string]string{}
+			}
+			r.Header[name] = value
+		}
+	}
+	return r, secret, nil
 }
 
 // URL is the address of a path of the destination. A whole URL stands for

@@ -16,7 +16,7 @@ import (
 const Kind = "http"
 
 // withheld are the headers that are sent and never stored.
-var withheld = []string{"Authorization", "Cookie", "Proxy-Authorization", "X-Api-Key"}
+var withheld = []string{"Authorization", "Cookie", "Proxy-Authorization", "X-Api-Key", "Idempotency-Key", "X-Idempotency-Key"}
 
 // managed are the headers that describe the connection, or that this package
 // writes itself, with the reason.
@@ -31,8 +31,6 @@ var managed = map[string]string{
 	"Trailer":           "there are no trailers",
 	"Upgrade":           "the protocol is not changed",
 	"Expect":            "a header alone counts as sent, so there is nothing to wait for",
-	"Idempotency-Key":   "Semel sends one key on every attempt itself: name the work with --key, and the header with --key-header or a profile",
-	"X-Idempotency-Key": "Semel sends one key on every attempt itself: name the work with --key, and the header with --key-header or a profile",
 }
 
 const (
@@ -44,7 +42,7 @@ const (
 // NewRequest makes the request for an HTTP operation from what a person wrote:
 // headers as "Name: value". It returns apart the values of the headers that
 // are sent but never stored (Authorization, Cookie, Proxy-Authorization,
-// X-Api-Key), for Call.Withheld. What cannot be sent as written is refused
+// X-Api-Key and key headers), for Call.Withheld. What cannot be sent as written is refused
 // with *semel.InputError.
 func NewRequest(method, target string, headers []string, body []byte) (semel.Request, map[string]string, error) {
 	r := semel.Request{Kind: Kind, Method: strings.ToUpper(method), URL: target, Body: body}

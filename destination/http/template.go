@@ -84,3 +84,16 @@ func placeholders(template string) []string {
 	}
 	return names
 }
+
+// CheckTemplate reports what is wrong with a lookup URL, whatever its values.
+func CheckTemplate(template string) error {
+	filled, err := fill(template, func(name string) (string, bool) {
+		field, ofBody := strings.CutPrefix(name, "body.")
+		return "x", name == "key" || name == "destination_key" || ofBody && field != ""
+	})
+	if err != nil {
+		return err
+	}
+	_, err = parseURL("lookup", filled)
+	return err
+}
