@@ -56,6 +56,10 @@ type group struct {
 	running atomic.Int32
 }
 
+// grace is how long a caller whose context ended waits for a commit that is
+// already on its way.
+const grace = time.Second
+
 // queued is how many requests may wait before callers wait to wait.
 const queued = 4096
 
@@ -94,10 +98,12 @@ func (g *group) do(ctx context.Context, r *request) error {
 	if r.taken.CompareAndSwap(false, true) {
 		return unavailable("commit", context.Cause(ctx))
 	}
+	late := time.NewTimer(grace)
+	defer late.Stop()
 	select {
 	case <-r.done:
 		return r.err
-	default:
+	case <-late.C:
 		return unconfirmed("commit", context.Cause(ctx))
 	}
 }
@@ -263,7 +269,7 @@ func (c *committer) try(batch *[]*request) (failed int, err error) {
 		return 0, nil
 	}
 	if c.conn.IsClosed() {
-		c.disconnect()
+		c.conn = nil
 		return -1, err
 	}
 	if stateOf(err) == "" {
@@ -288,8 +294,7 @@ func (c *committer) withoutSuspect(batch []*request) []*request {
 	}
 	return slices.DeleteFunc(batch, func(r *request) bool {
 		if r.claim {
-			r.err = *why
-			close(r.done)
+			fail([]*request{r}, *why)
 		}
 		return r.claim
 	})

@@ -7,8 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
-
-	"github.com/semel-dev/semel"
 )
 
 // A backup restored to a point in time, and a standby that took over, go on in
@@ -102,8 +100,8 @@ func (s *server) judge(ctx context.Context, conn *pgx.Conn) error {
 		return nil
 	}
 	until := r.WholeUntil.Format(time.RFC3339)
-	suspicion := fmt.Errorf("%w: %s was restored, or a standby took over: claims made after %s may be missing, so nothing is sent: "+
-		"find out what was sent since, then run semel store accept --whole-until %s", semel.ErrUnavailable, s, until, until)
+	suspicion := fmt.Errorf("%s was restored, or a standby took over: claims made after %s may be missing, so nothing is sent: "+
+		"find out what was sent since, then run semel store accept --whole-until %s", s, until, until)
 	s.suspect.Store(&suspicion)
 	return nil
 }

@@ -24,6 +24,7 @@ var session = map[string]string{
 	"synchronous_commit":            "on",
 	"default_transaction_isolation": "read committed",
 	"lock_timeout":                  "1s",
+	"enable_seqscan":                "off", // a plan made while a table was small must not walk it when it is large
 	"application_name":              "semel",
 }
 

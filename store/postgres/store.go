@@ -55,6 +55,9 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 	s := &Store{}
 	config := server.config.Copy()
 	config.MaxConns = int32(opts.Readers) //nolint:gosec // a small number
+	if !server.pooled.Load() {
+		config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
+	}
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, fmt.Errorf("open %s: %w", server, err)
 	}
