@@ -79,6 +79,11 @@ func TestProgramStartsOnlyAfterBegin(t *testing.T) {
 	if got.Kind != semel.EvRefused || begun != 1 || exists(file) {
 		t.Errorf("got %v, begun %d times, effect %v; want refused once without effect", got, begun, exists(file))
 	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got := d.Send(ctx, s); got.Kind != semel.EvRefused || exists(file) {
+		t.Errorf("got %v, effect %v; want refused, since nobody waits", got, exists(file))
+	}
 	s.Begin = func() error {
 		begun++
 		if exists(file) {
@@ -109,6 +114,7 @@ func TestProgramSeesItsIdentityAndInput(t *testing.T) {
 
 // The input arrives whole, and nobody has to read it.
 func TestLargeInput(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "pid")
 	input := bytes.Repeat([]byte("0123456789abcdef"), semel.MaxBody/16)
 	for name, script := range map[string]string{
@@ -142,6 +148,7 @@ func TestLargeAnswerIsCutAndMeasured(t *testing.T) {
 
 // C24, C29 C: output and run time without end end at the timeout as lost.
 func TestEndlessProgramIsStoppedAtTheTimeout(t *testing.T) {
+	t.Parallel()
 	for name, args := range map[string][]string{
 		"prints for ever":      {"yes"},
 		"sleeps for ever":      {"sleep", "1000"},
@@ -170,6 +177,7 @@ func TestEndlessProgramIsStoppedAtTheTimeout(t *testing.T) {
 
 // Law 7: an attempt is closed only when nothing of it is left.
 func TestAttemptWithADescendantIsNotClosed(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "pid")
 	d := open(t, command.Options{})
 	for name, script := range map[string]string{
@@ -191,6 +199,7 @@ func TestAttemptWithADescendantIsNotClosed(t *testing.T) {
 
 // Exit 0 is the answer, although a descendant still holds the output.
 func TestDescendantDoesNotDelayTheAnswer(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "pid")
 	t.Cleanup(func() { kill(t, file) })
 	got := open(t, command.Options{}).Send(t.Context(), send(sh("sleep 100 & echo $! >"+file+"; echo done")))
@@ -201,6 +210,7 @@ func TestDescendantDoesNotDelayTheAnswer(t *testing.T) {
 
 // M16: the outcome does not wait for a reader of the output, nor fail with it.
 func TestOutcomeDoesNotWaitForTheReader(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	defer close(release)
 	blocked := writerFunc(func(b []byte) (int, error) { <-release; return len(b), nil })
@@ -218,6 +228,7 @@ func TestOutcomeDoesNotWaitForTheReader(t *testing.T) {
 // M15, M17, law 6: who stops waiting says nothing about the program, and its
 // late answer is delivered.
 func TestLateEndingIsDelivered(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	d := open(t, command.Options{NoEffectExit: []int{3}})
 	for name, test := range map[string]struct {
