@@ -108,7 +108,7 @@ func newChange(c semel.Change) (*change, error) {
 }
 
 func (c *change) write(w *writer, now int64) error {
-	c.at = max(now, c.Before.UpdatedAt.UnixNano())
+	c.at = now
 	ev := c.Event
 	ev.At = fromNano(c.at)
 	after, err := c.Before.Apply(ev)
