@@ -172,7 +172,7 @@ func (n *night) both(ctx context.Context, o *Options, due []invoice, database st
 	t = &totals{again: before > 0, forgot: before > 0 && len(known) == 0}
 	if t.forgot && !n.Forgotten {
 		n.Forgotten = true
-		if err := n.write(); err != nil {
+		if err := n.write(os.Rename); err != nil {
 			return nil, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	mathrand "math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -79,7 +80,10 @@ func begin(o *Options, dir string) (*night, [2]net.Listener, error) {
 		return nil, doors, err
 	}
 	if !known {
-		n = &night{Usual: "127.0.0.1:0", Semel: "127.0.0.1:0", dir: dir}
+		n = &night{dir: dir}
+		if left := n.leftovers(); left != "" {
+			return nil, doors, fmt.Errorf("%s is of a night that nobody knows any more (%s is gone): remove it, or use another --dir", left, nightFile)
+		}
 	}
 	if known && !o.Fresh {
 		if err := n.differs(o); err != nil {
@@ -87,7 +91,7 @@ func begin(o *Options, dir string) (*night, [2]net.Listener, error) {
 		}
 	}
 	for i, address := range []string{n.Usual, n.Semel} {
-		if doors[i], err = net.Listen("tcp", address); err != nil {
+		if doors[i], err = listen(address); err != nil {
 			closeAll(doors)
 			return nil, doors, fmt.Errorf("the destinations of this night live at %s and %s (their address is part of every request's identity), but: %w: "+
 				"if another semel demo is running in %s, stop it; otherwise use --dir with another directory", n.Usual, n.Semel, err, dir)
@@ -100,7 +104,7 @@ func begin(o *Options, dir string) (*night, [2]net.Listener, error) {
 		n.set(o)
 		n.Usual, n.Semel = doors[0].Addr().String(), doors[1].Addr().String()
 		if err == nil {
-			err = n.write()
+			err = n.write(os.Link) // which fails where there is a night already
 		}
 		if err != nil {
 			closeAll(doors)
@@ -108,6 +112,20 @@ func begin(o *Options, dir string) (*night, [2]net.Listener, error) {
 		}
 	}
 	return n, doors, nil
+}
+
+// listen opens an address. Without one it takes a port that will be free the
+// next time too: systems give ports from 32768 on to whoever asks.
+func listen(address string) (net.Listener, error) {
+	if address != "" {
+		return net.Listen("tcp", address)
+	}
+	for range 50 {
+		if door, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+mathrand.IntN(12000))); err == nil {
+			return door, nil
+		}
+	}
+	return net.Listen("tcp", "127.0.0.1:0")
 }
 
 func closeAll(doors [2]net.Listener) {
@@ -174,22 +192,44 @@ func (n *night) differs(o *Options) error {
 	return &SettingsError{fmt.Sprintf("the night in %s has %s: start a new one with --fresh, or use another --dir", n.dir, strings.Join(words, " and "))}
 }
 
-func (n *night) write() error {
+// write puts the night on disk: place moves a whole file to its name.
+func (n *night) write(place func(from, to string) error) error {
 	data, err := json.MarshalIndent(n, "", "  ")
 	if err != nil {
 		return err
 	}
-	temporary := n.path(nightFile + ".new")
-	if err := os.WriteFile(temporary, append(data, '\n'), 0o600); err != nil {
+	f, err := os.CreateTemp(n.dir, nightFile+".new-")
+	if err != nil {
 		return fmt.Errorf("write down the night: %w", err)
 	}
-	return os.Rename(temporary, n.path(nightFile))
+	defer func() { _ = os.Remove(f.Name()) }() // after a link; a rename leaves nothing
+	_, err = f.Write(append(data, '\n'))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("write down the night: %w", err)
+	}
+	switch err := place(f.Name(), n.path(nightFile)); {
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("another semel demo has just begun in %s: use another --dir, or wait until it is over", n.dir)
+	case err != nil:
+		return fmt.Errorf("write down the night: %w", err)
+	}
+	return nil
+}
+
+// leftovers names a file of a night that is not written down.
+func (n *night) leftovers() string {
+	for _, name := range []string{semelLedger, usualLedger, databaseFile} {
+		if _, err := os.Stat(n.path(name)); err == nil {
+			return n.path(name)
+		}
+	}
+	return ""
 }
 
 // clear removes the files of the night, and nothing else: the directory may be
 // somebody's.
 func (n *night) clear() error {
-	names := []string{usualLedger, semelLedger, usualKills, semelKills, logFile, nightFile + ".new"}
+	names := []string{usualLedger, semelLedger, usualKills, semelKills, logFile}
 	for part := range workers {
 		names = append(names, filepath.Base(n.progress(part)))
 	}
@@ -198,7 +238,7 @@ func (n *night) clear() error {
 		return fmt.Errorf("clear the night before: %w", err)
 	}
 	for _, e := range entries {
-		if e.Name() == databaseFile || strings.HasPrefix(e.Name(), databaseFile+"-") {
+		if e.Name() == databaseFile || strings.HasPrefix(e.Name(), databaseFile+"-") || strings.HasPrefix(e.Name(), nightFile+".new-") {
 			names = append(names, e.Name())
 		}
 	}

@@ -158,6 +158,39 @@ func TestTakenAddressIsExplained(t *testing.T) {
 	}
 }
 
+func TestTwoDemosBeginAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	begun := make(chan error, 4)
+	for range cap(begun) {
+		go func() {
+			_, doors, err := begin(&Options{}, dir)
+			t.Cleanup(func() { closeAll(doors) })
+			begun <- err
+		}()
+	}
+	var refused int
+	for range cap(begun) {
+		if err := <-begun; err != nil && strings.Contains(err.Error(), "another semel demo") {
+			refused++
+		} else if err != nil {
+			t.Error(err)
+		}
+	}
+	if refused != cap(begun)-1 {
+		t.Errorf("%d of %d were refused, want all but one", refused, cap(begun))
+	}
+}
+
+func TestNightWithoutItsFile(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, semelLedger), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := begin(&Options{}, dir); err == nil || !strings.Contains(err.Error(), "nobody knows any more") {
+		t.Errorf("a ledger without a night: %v", err)
+	}
+}
+
 func TestDamagedNight(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, nightFile), []byte("{"), 0o600); err != nil {
