@@ -42,16 +42,61 @@ func hex2(c byte) string {
 	return string([]byte{digits[c>>4], digits[c&15]})
 }
 
-// parse reads one JSON value with exact numbers.
+// parse reads one JSON value with exact numbers. What two readers could read
+// differently, a member that appears twice, is not readable.
 func parse(b []byte) (any, bool) {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.UseNumber()
-	var v any
-	if dec.Decode(&v) != nil {
+	v, ok := parseValue(dec, 0)
+	if !ok {
 		return nil, false
 	}
 	_, err := dec.Token()
 	return v, errors.Is(err, io.EOF)
+}
+
+// maxDepth bounds the nesting of JSON that is read.
+const maxDepth = 200
+
+func parseValue(dec *json.Decoder, depth int) (any, bool) {
+	token, err := dec.Token()
+	if err != nil || depth > maxDepth {
+		return nil, false
+	}
+	open, ok := token.(json.Delim)
+	if !ok {
+		return token, true
+	}
+	list, object := []any{}, map[string]any{}
+	for dec.More() {
+		name := ""
+		if open == '{' {
+			token, err := dec.Token()
+			if err != nil {
+				return nil, false
+			}
+			name = token.(string) // the decoder accepts nothing else here
+			if _, twice := object[name]; twice {
+				return nil, false
+			}
+		}
+		v, ok := parseValue(dec, depth+1)
+		if !ok {
+			return nil, false
+		}
+		if open == '{' {
+			object[name] = v
+		} else {
+			list = append(list, v)
+		}
+	}
+	if _, err := dec.Token(); err != nil {
+		return nil, false
+	}
+	if open == '{' {
+		return object, true
+	}
+	return list, true
 }
 
 // at follows a dotted path into a JSON value.
@@ -90,25 +135,32 @@ func scalarAt(v any, path string) (string, bool) {
 }
 
 // streamed finds a top-level scalar of a JSON object of which only the
-// beginning may be at hand.
+// beginning may be at hand, unless it appears twice in it.
 func streamed(b []byte, name string) (string, bool) {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.UseNumber()
-	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
+	if token, err := dec.Token(); err != nil || token != json.Delim('{') {
 		return "", false
 	}
+	found, ok := "", false
 	for dec.More() {
 		key, err := dec.Token()
 		if err != nil {
-			return "", false
+			break
 		}
 		var v any
 		if dec.Decode(&v) != nil {
+			break
+		}
+		if key != name {
+			continue
+		}
+		if ok {
 			return "", false
 		}
-		if key == name {
-			return scalar(v)
+		if found, ok = scalar(v); !ok {
+			return "", false
 		}
 	}
-	return "", false
+	return found, ok
 }
