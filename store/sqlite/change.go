@@ -108,7 +108,7 @@ func newChange(c semel.Change) (*change, error) {
 }
 
 func (c *change) write(w *writer, now int64) error {
-	c.at = now
+	c.at, c.after = now, semel.Operation{} // an earlier transaction may have been rolled back
 	ev := c.Event
 	ev.At = fromNano(c.at)
 	after, err := c.Before.Apply(ev)
@@ -140,7 +140,7 @@ func (c *change) claim(w *writer, after semel.Operation) error {
 	case string(id) != string(r.ID[:]):
 		return fmt.Errorf("%w: the key is taken", semel.ErrStale)
 	}
-	c.at, c.after = at, semel.Operation{} // an earlier call committed it
+	c.at = at // an earlier call committed it
 	return nil
 }
 
