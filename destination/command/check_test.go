@@ -72,3 +72,16 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 		t.Errorf("got %v after %v", got, time.Since(start))
 	}
 }
+
+// M3: a later process follows the contract that the first claim persisted.
+func TestContractOfTheFirstClaimDecides(t *testing.T) {
+	d := open(t, command.Options{Check: "exit 1", NoEffectExit: []int{3}})
+	s := send(sh("exit 3"))
+	s.Operation.Contract.Check, s.Operation.Contract.NoEffectExit = "exit 0", []int{4}
+	if got := d.Send(t.Context(), s); got.Kind != semel.EvLost {
+		t.Errorf("got %v, want lost", got)
+	}
+	if got := d.Look(t.Context(), s); got.Kind != semel.EvFound {
+		t.Errorf("got %v, want found", got)
+	}
+}

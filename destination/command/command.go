@@ -30,12 +30,13 @@ const (
 // Options say how programs are run. The zero value is useful.
 type Options struct {
 	// Check is a line for /bin/sh that tells whether the effect of an operation
-	// happened; the package comment says how. Empty: nothing can be looked up.
+	// happened; the package comment says how. It serves operations whose
+	// contract has none.
 	Check string
 	// CheckTimeout bounds a check; 0 means DefaultCheckTimeout.
 	CheckTimeout time.Duration
 	// NoEffectExit lists the exit codes by which the program says that nothing
-	// happened.
+	// happened. It serves operations whose contract lists none.
 	NoEffectExit []int
 
 	// Dir and Env are the program's working directory and environment; empty
@@ -223,9 +224,18 @@ func (d *Destination) prepare(ctx context.Context, s *semel.Send) (*process, err
 	}, nil
 }
 
-// check and noEffectExit say where an operation's own words are kept.
-func (d *Destination) check(*semel.Send) string       { return d.options.Check }
-func (d *Destination) noEffectExit(*semel.Send) []int { return d.options.NoEffectExit }
+// check is the operation's own check, which every later process finds in its
+// contract, or else the destination's.
+func (d *Destination) check(s *semel.Send) string {
+	return cmp.Or(s.Operation.Contract.Check, d.options.Check)
+}
+
+func (d *Destination) noEffectExit(s *semel.Send) []int {
+	if codes := s.Operation.Contract.NoEffectExit; len(codes) > 0 {
+		return codes
+	}
+	return d.options.NoEffectExit
+}
 
 func (d *Destination) environ(s *semel.Send) []string {
 	env := d.options.Env

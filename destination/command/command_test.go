@@ -120,7 +120,7 @@ func TestLargeInput(t *testing.T) {
 	for name, script := range map[string]string{
 		"read":    "test $(wc -c) = 1048576",
 		"ignored": "exit 0",
-		"held":    "sleep 100 <&0 >/dev/null 2>&1 & echo $! >" + file,
+		"held":    "exec 3<&0; sleep 100 <&3 >/dev/null 2>&1 & echo $! >" + file,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := send(sh(script))
@@ -154,7 +154,7 @@ func TestEndlessProgramIsStoppedAtTheTimeout(t *testing.T) {
 		"sleeps for ever":      {"sleep", "1000"},
 		"ignores SIGTERM":      sh("trap '' TERM; while :; do sleep 0.05; done"),
 		"exits 0 when told to": sh("trap 'exit 0' TERM; while :; do sleep 0.05; done"),
-		"leaves a descendant":  sh("trap 'exit 9' TERM; sleep 1000 & while :; do sleep 0.05; done"),
+		"leaves a descendant":  sh("trap 'exit 9' TERM; (trap '' TERM; exec sleep 1000) & while :; do sleep 0.05; done"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := open(t, command.Options{NoEffectExit: []int{9}, Grace: 300 * time.Millisecond})

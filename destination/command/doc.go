@@ -6,7 +6,7 @@
 //	the program ...                                  evidence
 //	could not be started (not found, no permission)  refused: nothing happened
 //	exits with 0                                     confirmed
-//	exits with a code in Options.NoEffectExit        refused: nothing happened
+//	exits with a code in Contract.NoEffectExit       refused: nothing happened
 //	exits with any other code                        lost
 //	is ended by a signal                             lost
 //	is stopped at Contract.Timeout, however it ends  lost
