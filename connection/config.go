@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -37,14 +36,7 @@ var connectionName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
 
 // Load reads the file at path. What is wrong with its content is Errors.
 func Load(path string) (*Config, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("read configuration: %w", err)
-	}
-	if info.Size() > maxFile {
-		return nil, fmt.Errorf("read configuration: %s has %d bytes, the limit is %d", path, info.Size(), maxFile)
-	}
-	data, err := os.ReadFile(path)
+	data, err := readFile(path, maxFile)
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}

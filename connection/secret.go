@@ -56,14 +56,7 @@ func (s Secret) Resolve(context.Context) (string, error) {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(s.dir, path)
 		}
-		info, err := os.Stat(path)
-		if err != nil {
-			return "", fmt.Errorf("secret %s: %w", s, err)
-		}
-		if !info.Mode().IsRegular() || info.Size() > maxSecret {
-			return "", fmt.Errorf("secret %s is not a regular file of at most %d bytes", s, maxSecret)
-		}
-		data, err := os.ReadFile(path)
+		data, err := readFile(path, maxSecret)
 		if err != nil {
 			return "", fmt.Errorf("secret %s: %w", s, err)
 		}
@@ -78,4 +71,20 @@ func (s Secret) Resolve(context.Context) (string, error) {
 		}
 	}
 	return value, nil
+}
+
+// readFile reads a regular file of at most limit bytes: a pipe or a device
+// could hold an attempt up for ever.
+func readFile(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	if info.Size() > limit {
+		return nil, fmt.Errorf("%s has %d bytes, the limit is %d", path, info.Size(), limit)
+	}
+	return os.ReadFile(path)
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -252,7 +251,7 @@ func (r *reader) profile(n *yaml.Node, dir string) *httpdest.Profile {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
-	data, err := os.ReadFile(path)
+	data, err := readFile(path, maxFile)
 	if err != nil {
 		r.wrong(n, "name a readable file, or a built-in profile", "profile cannot be read: %v", err)
 		return nil
@@ -322,7 +321,7 @@ func (r *reader) roots(n *yaml.Node, dir string) *x509.CertPool {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
-	data, err := os.ReadFile(path)
+	data, err := readFile(path, maxFile)
 	if err != nil {
 		r.wrong(n, "name a readable PEM file", "ca cannot be read: %v", err)
 		return nil
