@@ -13,7 +13,7 @@ import (
 // not, and what to type next.
 type advice struct {
 	headline string   // the state, and what to do about it
-	why      string   // empty when the headline says it all
+	why      []string // none when the headline says it all
 	next     []string // commands and acts, in order
 }
 
@@ -40,7 +40,7 @@ func (sh *shell) advise(o *semel.Operation, m semel.Move, now time.Time) advice 
 	}
 	if o.Incident != "" {
 		return advice{headline: "Stopped by an incident: " + o.Incident,
-			why: "Nothing is sent until a person has found out what is true.", next: settle}
+			why: []string{"Nothing is sent until a person has found out what is true."}, next: settle}
 	}
 	switch o.StateAt(now) {
 	case semel.Completed:
@@ -52,7 +52,7 @@ func (sh *shell) advise(o *semel.Operation, m semel.Move, now time.Time) advice 
 		if !o.LeaseUntil.IsZero() {
 			until = fmt.Sprintf(" If its worker dies, this is known at %s.", moment(o.LeaseUntil))
 		}
-		return advice{headline: fmt.Sprintf("In progress: attempt %d is running. Nothing was sent by this request.%s", o.Attempt, until),
+		return advice{headline: fmt.Sprintf("In progress: attempt %d is running.%s", o.Attempt, until),
 			next: []string{"wait, or ask again:              " + sh.command("op show "+id)}}
 	case semel.Unknown:
 		return sh.adviseUnknown(o, m, settle, now)
@@ -61,9 +61,9 @@ func (sh *shell) advise(o *semel.Operation, m semel.Move, now time.Time) advice 
 }
 
 func (sh *shell) adviseFailed(o *semel.Operation, m semel.Move) advice {
-	why := ""
+	var why []string
 	if o.Reason != "" {
-		why = "Because: " + o.Reason
+		why = []string{"Because: " + o.Reason}
 	}
 	switch {
 	case o.Expired:
@@ -79,9 +79,10 @@ func (sh *shell) adviseFailed(o *semel.Operation, m semel.Move) advice {
 }
 
 func (sh *shell) adviseUnknown(o *semel.Operation, m semel.Move, settle []string, now time.Time) advice {
-	why := ""
-	if reason := reasonAt(o, now); reason != "" {
-		why = "What is known: " + reason
+	var why []string
+	reason := reasonAt(o, now)
+	if reason != "" {
+		why = []string{"What is known: " + reason}
 	}
 	retry := "do it now:                       " + sh.command("op retry "+o.ID.String())
 	if m.Caller {
@@ -98,6 +99,9 @@ func (sh *shell) adviseUnknown(o *semel.Operation, m semel.Move, settle []string
 		}
 		return advice{headline: headline, why: why, next: append([]string{retry}, settle[1:]...)}
 	case semel.MovePerson:
+		if m.Reason != reason {
+			why = append(why, "Why: "+m.Reason)
+		}
 		return advice{headline: "Nobody can know yet: it may have happened. Nothing is sent again by machine; a person must find out.",
 			why: why, next: settle}
 	case semel.MoveSend, semel.MoveWait, semel.MoveDone:

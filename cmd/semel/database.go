@@ -169,7 +169,7 @@ func (sh *shell) openToLook(ctx context.Context) (semel.Store, database, error) 
 // database has its own, since evidence fits no other.
 func (d database) spoolDir() string {
 	if d.path != "" {
-		return strings.TrimSuffix(d.path, ".db") + ".spool"
+		return d.path + ".spool"
 	}
 	name := d.url
 	if u, err := url.Parse(d.url); err == nil {

@@ -2,19 +2,17 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"io/fs"
 	"os"
 	"syscall"
 
 	"github.com/semel-dev/semel"
+	"github.com/semel-dev/semel/connection"
 	"github.com/semel-dev/semel/destination/command"
-	httpdest "github.com/semel-dev/semel/destination/http"
 )
 
-const (
-	commandKind = command.Kind
-	httpKind    = httpdest.Kind
-)
+const commandKind = command.Kind
 
 // programs is a destination that runs programs as part of this command: what
 // they print passes through, and signals are theirs while they run.
@@ -34,6 +32,8 @@ func (sh *shell) programs(c *semel.Contract) (*command.Destination, error) {
 type destinations struct {
 	sh     *shell
 	d      database
+	config connection.Config // without connections until a file is read
+	file   *connection.Config
 	opened []func(context.Context) error
 }
 
@@ -48,27 +48,39 @@ func (ds *destinations) resolve(o *semel.Operation) (semel.Destination, semel.Co
 		}
 		ds.opened = append(ds.opened, programs.Close)
 		return programs, o.Contract, nil
-	case o.Request.Kind == httpKind && o.Request.Connection != "":
-		return ds.connection(o.Request.Connection)
-	case o.Request.Kind == httpKind:
-		over, err := httpdest.New(httpdest.Options{})
+	case o.Request.Connection != "":
+		file, err := ds.read()
 		if err != nil {
 			return nil, semel.Contract{}, err
 		}
-		ds.opened = append(ds.opened, over.Close)
-		return over, o.Contract, nil
+		return file.Resolve(o)
 	}
-	return nil, semel.Contract{}, fmt.Errorf("it was made by an Action of kind %q, and only the program that declares it can send it", o.Request.Kind)
+	return ds.config.Resolve(o)
 }
 
-// connection opens a named connection of the configuration file.
-func (ds *destinations) connection(name string) (*httpdest.Destination, semel.Contract, error) {
-	path, _ := ds.sh.configPath(ds.d)
-	return nil, semel.Contract{}, usagef("connection %q is not known: there is no reader for %s yet", name, path)
+// read reads the file with named connections, once.
+func (ds *destinations) read() (*connection.Config, error) {
+	if ds.file != nil {
+		return ds.file, nil
+	}
+	path, named := ds.sh.configPath(ds.d)
+	file, err := connection.Load(path)
+	if errors.Is(err, fs.ErrNotExist) && !named {
+		return nil, usagef("named connections are kept in %s, which does not exist: write it, or name another file with --config", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	ds.file = file
+	return file, nil
 }
 
 func (ds *destinations) close(ctx context.Context) {
-	for _, closeOne := range ds.opened {
+	closers := append(ds.opened, ds.config.Close)
+	if ds.file != nil {
+		closers = append(closers, ds.file.Close)
+	}
+	for _, closeOne := range closers {
 		if err := closeOne(ctx); err != nil {
 			ds.sh.say("close a destination: %v", err)
 		}

@@ -104,7 +104,7 @@ func newDo(sh *shell) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if o.post != "" || o.connection != "" {
+			if o.post != "" {
 				return sh.doHTTP(cmd.Context(), &o, given, call)
 			}
 			return sh.doProgram(cmd.Context(), &o, call, args)

@@ -24,12 +24,12 @@ func (sh *shell) doHTTP(ctx context.Context, o *doOptions, given func(string) bo
 			return err
 		}
 	}
-	ds, target, err := sh.httpDestination(o, &call)
+	ds, target, err := sh.endpoint(o)
 	if err != nil {
 		return err
 	}
 	defer ds.close(ctx)
-	if err := o.promise(&call.Contract, ds.contract, given); err != nil {
+	if call.Contract, err = o.promise(ds.over, given); err != nil {
 		return err
 	}
 	request, withheld, err := httpdest.NewRequest(http.MethodPost, target, o.header, body)
@@ -47,76 +47,94 @@ func (sh *shell) doHTTP(ctx context.Context, o *doOptions, given func(string) bo
 	return sh.perform(ctx, call, new(atomic.Bool))
 }
 
-// endpoint is the destination of one do, with what it declares by itself.
+// endpoint is the destination of one do.
 type endpoint struct {
 	*destinations
-	over     *httpdest.Destination
-	contract semel.Contract
+	over *httpdest.Destination
 }
 
-// httpDestination finds the destination and the whole URL.
-func (sh *shell) httpDestination(o *doOptions, call *semel.Call) (*endpoint, string, error) {
+// endpoint finds the destination and the whole URL.
+func (sh *shell) endpoint(o *doOptions) (*endpoint, string, error) {
 	ds := &endpoint{destinations: &destinations{sh: sh}}
-	if o.connection != "" {
-		if o.profile != "" {
-			return nil, "", usagef("--profile and --connection both say how answers are read: give one of them")
-		}
-		d, err := sh.database()
+	if o.connection == "" {
+		profile, err := httpdest.BuiltIn(cmp.Or(o.profile, "generic"))
 		if err != nil {
 			return nil, "", err
 		}
-		ds.d = d
-		if ds.over, ds.contract, err = ds.connection(o.connection); err != nil {
+		if ds.over, err = httpdest.New(httpdest.Options{Profile: profile}); err != nil {
 			return nil, "", err
 		}
-		target, err := ds.over.URL(o.post)
-		return ds, target, err
+		ds.opened = append(ds.opened, ds.over.Close)
+		return ds, o.post, nil
 	}
-	profile, err := httpdest.BuiltIn(cmp.Or(o.profile, "generic"))
+	if o.profile != "" {
+		return nil, "", usagef("--profile and --connection both say how answers are read: give one of them")
+	}
+	var err error
+	if ds.d, err = sh.database(); err != nil {
+		return nil, "", err
+	}
+	file, err := ds.read()
 	if err != nil {
 		return nil, "", err
 	}
-	if ds.over, err = httpdest.New(httpdest.Options{Profile: profile}); err != nil {
+	if ds.over, err = file.HTTP(o.connection); err != nil {
 		return nil, "", err
 	}
-	ds.opened = append(ds.opened, ds.over.Close)
-	ds.contract = ds.over.Contract()
-	return ds, o.post, nil
+	target, err := ds.over.URL(o.post)
+	return ds, target, err
 }
 
-// promise joins what the flags say with what the destination declares; flags
+// promise joins what the destination declares with what the flags say; flags
 // win.
-func (o *doOptions) promise(c *semel.Contract, declared semel.Contract, given func(string) bool) error {
-	c.Profile, c.Effect, c.Metered, c.Owner = declared.Profile, declared.Effect, declared.Metered, declared.Owner
-	if !given("protection") {
-		c.Protection = declared.Protection
+func (o *doOptions) promise(over *httpdest.Destination, given func(string) bool) (semel.Contract, error) {
+	c := over.Contract()
+	declared := c
+	if given("protection") {
+		c.Protection = semel.Protection(o.protection)
+		if c.Protection != semel.Keyed {
+			c.Window, c.KeyHeader, c.KeyQuoted = 0, "", false
+		}
 	}
 	if c.Protection == semel.Keyed {
-		c.Window = cmp.Or(c.Window, declared.Window)
-		c.KeyHeader, c.KeyQuoted = declared.KeyHeader, declared.KeyQuoted
-		c.KeyHeader = cmp.Or(c.KeyHeader, defaultKeyHeader)
+		c.Window, c.KeyHeader = cmp.Or(o.window, c.Window), cmp.Or(c.KeyHeader, defaultKeyHeader)
 	}
-	if o.keyHeader != "" {
-		if http.CanonicalHeaderKey(o.keyHeader) != c.KeyHeader {
-			c.KeyQuoted = false
+	if name := http.CanonicalHeaderKey(o.keyHeader); name != "" && name != c.KeyHeader {
+		c.KeyHeader, c.KeyQuoted = name, false
+	}
+	if given("lookup") {
+		target := o.lookup
+		if o.connection != "" && strings.HasPrefix(target, "/") {
+			whole, err := over.URL(target)
+			if err != nil {
+				return c, err
+			}
+			target = whole
 		}
-		c.KeyHeader = http.CanonicalHeaderKey(o.keyHeader)
+		c.LookupURL, c.FoundIn, c.VisibleAfter, c.AbsenceIsProof = target, "", 0, false
 	}
-	c.MaxProcessing = cmp.Or(c.MaxProcessing, declared.MaxProcessing)
-	if !given("lookup") {
-		c.LookupURL, c.FoundIn = declared.LookupURL, cmp.Or(c.FoundIn, declared.FoundIn)
-		c.AbsenceIsProof = c.AbsenceIsProof || declared.AbsenceIsProof
-		c.VisibleAfter = max(c.VisibleAfter, declared.VisibleAfter)
+	c.FoundIn = cmp.Or(o.foundIn, c.FoundIn)
+	c.AbsenceIsProof = c.AbsenceIsProof || o.absence
+	c.MaxProcessing = cmp.Or(o.processing, c.MaxProcessing)
+	c.VisibleAfter = cmp.Or(o.visibleAfter, c.VisibleAfter)
+	c.OnFailed = cmp.Or(semel.OnFailed(o.onFailed), c.OnFailed)
+	if given("timeout") || c.Timeout == 0 {
+		c.Timeout = o.timeout
 	}
 	switch {
 	case c.FoundIn != "" && c.LookupURL == "":
-		return usagef("--found-in says where a lookup's answer lists what it found, but there is no --lookup URL")
-	case c.AbsenceIsProof && given("absence-is-proof") && !given("visible-after") && declared.VisibleAfter == 0:
-		return usagef("--visible-after is missing: \"not found\" proves nothing until a new effect is sure to be visible, so say how long that takes (0s if at once)")
+		return c, usagef("--found-in says where a lookup's answer lists what it found, but there is no --lookup URL")
+	case o.absence && !given("visible-after") && declared.VisibleAfter == 0:
+		return c, usagef("--visible-after is missing: \"not found\" proves nothing until a new effect is sure to be visible, so say how long that takes (0s if at once)")
 	case given("window") && c.Protection != semel.Keyed:
-		return usagef("--window belongs to --protection keyed: it says how long the destination honours the key")
+		return c, usagef("--window belongs to --protection keyed: it says how long the destination honours the key")
 	}
-	return nil
+	if c.LookupURL != "" {
+		if err := httpdest.CheckTemplate(c.LookupURL); err != nil {
+			return c, usagef("--lookup %s: %v: use {key}, {destination_key} or {body.FIELD}", c.LookupURL, err)
+		}
+	}
+	return c, nil
 }
 
 // ownKey speaks up when the caller sends a key by hand.

@@ -3,9 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/semel-dev/semel"
+	"github.com/semel-dev/semel/connection"
 	"github.com/semel-dev/semel/engine"
 )
 
@@ -69,7 +71,7 @@ func codeOf(err error) int {
 }
 
 func isBadInput(err error) bool {
-	return errors.As(err, new(*usageError)) || errors.As(err, new(*semel.InputError))
+	return errors.As(err, new(*usageError)) || errors.As(err, new(*semel.InputError)) || errors.As(err, new(connection.Errors)) || errors.Is(err, fs.ErrNotExist)
 }
 
 // codeOfOutcome is the exit code of a request for an operation.

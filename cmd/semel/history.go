@@ -80,8 +80,11 @@ func claimed(o *semel.Operation, before []semel.Event, ev *semel.Event) string {
 			what += " under the same key"
 		}
 	}
-	at := ev.At
-	return fmt.Sprintf("attempt %d is claimed and %s, at the latest by %s", ev.Attempt, what, at.Add(min(ev.SendWithin, ev.Lease)).UTC().Format("15:04:05"))
+	by := ev.At.Add(min(ev.SendWithin, ev.Lease))
+	if ev.Attempt >= 1 && ev.Attempt <= len(o.Attempts) {
+		by = o.Attempts[ev.Attempt-1].SendBy // the window may end earlier
+	}
+	return fmt.Sprintf("attempt %d is claimed and %s, at the latest by %s", ev.Attempt, what, by.UTC().Format("15:04:05"))
 }
 
 // afterAbsence says whether the absence proved anything.

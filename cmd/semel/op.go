@@ -85,9 +85,10 @@ func (sh *shell) printNone() error {
 // listJSON writes one object, and holds one operation in memory at a time.
 func (sh *shell) listJSON(ctx context.Context, store semel.Store, f semel.Filter, now time.Time) error {
 	needs, separator := 0, `{"operations":[`
+	var unreadable unreadableRows
 	for o, err := range store.List(ctx, f) {
-		if err != nil {
-			return err
+		if unreadable.count(sh, err) {
+			continue
 		}
 		if needsPerson(&o, now) {
 			needs++
@@ -98,9 +99,9 @@ func (sh *shell) listJSON(ctx context.Context, store semel.Store, f semel.Filter
 		separator = ","
 	}
 	if separator != "," {
-		return sh.printNone()
+		return errors.Join(sh.printNone(), unreadable.err())
 	}
-	return sh.write(fmt.Appendf(nil, `],"needs_person":%d}`+"\n", needs))
+	return errors.Join(sh.write(fmt.Appendf(nil, `],"needs_person":%d}`+"\n", needs)), unreadable.err())
 }
 
 // listedAtOnce is how many rows of a table are aligned with each other.
@@ -110,9 +111,10 @@ func (sh *shell) listTable(ctx context.Context, store semel.Store, f semel.Filte
 	out := &tolerant{to: sh.out}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	n, needs := 0, 0
+	var unreadable unreadableRows
 	for o, err := range store.List(ctx, f) {
-		if err != nil {
-			return err
+		if unreadable.count(sh, err) {
+			continue
 		}
 		if n%listedAtOnce == 0 {
 			table.Flush()
@@ -132,25 +134,36 @@ func (sh *shell) listTable(ctx context.Context, store semel.Store, f semel.Filte
 		return fmt.Errorf("write to stdout: %w", out.err)
 	}
 	switch {
-	case n == 0:
+	case n == 0 && unreadable == 0:
 		sh.say("no such operations")
 	case needs > 0:
 		sh.say("%d marked ! need a person: %s", needs, sh.command("op show OPERATION"))
 	}
-	return nil
+	return unreadable.err()
 }
 
-// stateWord is a state in one or two words. A failure always says that nothing
-// happened.
-func stateWord(o *semel.Operation, now time.Time) string {
-	s := o.StateAt(now)
-	switch s {
-	case semel.Failed:
-		return "failed, nothing happened"
-	case semel.Unknown, semel.InProgress, semel.Completed:
-		return s.Words()
+// unreadableRows counts what a listing could not read: one broken row hides no
+// other.
+type unreadableRows int
+
+func (n *unreadableRows) count(sh *shell, err error) bool {
+	if err != nil {
+		*n++
+		sh.say("%v", err)
 	}
-	return s.Words()
+	return err != nil
+}
+
+func (n *unreadableRows) err() error {
+	if *n == 0 {
+		return nil
+	}
+	return &outcomeError{exitUnavailable}
+}
+
+// stateWord is the state as of now, in words.
+func stateWord(o *semel.Operation, now time.Time) string {
+	return o.StateAt(now).Words()
 }
 
 // nextWord is the next move in a few words.

@@ -70,10 +70,47 @@ func (sh *shell) show(ctx context.Context, which selection, args []string) error
 // storyJSON is an operation with all that is known about it.
 type storyJSON struct {
 	operationJSON
-	Request  requestJSON    `json:"request"`
-	Contract semel.Contract `json:"contract"`
-	Attempts []attemptJSON  `json:"attempts"`
-	History  []eventJSON    `json:"history"`
+	Request  requestJSON   `json:"request"`
+	Contract contractJSON  `json:"contract"`
+	Attempts []attemptJSON `json:"attempts"`
+	History  []eventJSON   `json:"history"`
+}
+
+// contractJSON is what the destination promises, with durations as people
+// write them.
+type contractJSON struct {
+	Protection     semel.Protection `json:"protection"`
+	Effect         semel.EffectKind `json:"effect,omitempty"`
+	Metered        bool             `json:"metered,omitempty"`
+	Owner          string           `json:"owner,omitempty"`
+	Profile        string           `json:"profile,omitempty"`
+	Window         string           `json:"window,omitempty"`
+	KeyHeader      string           `json:"key_header,omitempty"`
+	KeyQuoted      bool             `json:"key_quoted,omitempty"`
+	Lookup         string           `json:"lookup,omitempty"`
+	FoundIn        string           `json:"found_in,omitempty"`
+	Check          string           `json:"check,omitempty"`
+	NoEffectExit   []int            `json:"no_effect_exit,omitempty"`
+	VisibleAfter   string           `json:"visible_after,omitempty"`
+	AbsenceIsProof bool             `json:"absence_is_proof,omitempty"`
+	MaxProcessing  string           `json:"max_processing,omitempty"`
+	Timeout        string           `json:"timeout,omitempty"`
+	OnFailed       semel.OnFailed   `json:"on_failed,omitempty"`
+}
+
+func describeContract(c *semel.Contract) contractJSON {
+	return contractJSON{Protection: c.Protection, Effect: c.Effect, Metered: c.Metered, Owner: c.Owner, Profile: c.Profile, Window: declared(c.Window),
+		KeyHeader: c.KeyHeader, KeyQuoted: c.KeyQuoted, Lookup: c.LookupURL, FoundIn: c.FoundIn, Check: c.Check, NoEffectExit: c.NoEffectExit,
+		VisibleAfter: declared(c.VisibleAfter), AbsenceIsProof: c.AbsenceIsProof, MaxProcessing: declared(c.MaxProcessing),
+		Timeout: declared(c.Timeout), OnFailed: c.OnFailed}
+}
+
+// declared is a duration, empty where nobody declared one.
+func declared(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return duration(d)
 }
 
 type requestJSON struct {
@@ -117,7 +154,7 @@ type eventJSON struct {
 func (sh *shell) describeStory(o *semel.Operation, events []semel.Event, now time.Time) storyJSON {
 	printed := o.Request.Kind == commandKind
 	r := &o.Request
-	s := storyJSON{operationJSON: sh.describe(o, semel.Decide(o, o.Contract, now), now), Contract: o.Contract, Attempts: []attemptJSON{}, History: []eventJSON{}}
+	s := storyJSON{operationJSON: sh.describe(o, semel.Decide(o, o.Contract, now), now), Contract: describeContract(&o.Contract), Attempts: []attemptJSON{}, History: []eventJSON{}}
 	s.Request = requestJSON{Fingerprint: o.Fingerprint.String(), Connection: r.Connection, Kind: r.Kind, Method: r.Method, URL: r.URL,
 		Header: r.Header, NeverStored: r.Withheld, MediaType: r.MediaType, Args: r.Args}
 	s.Request.Body, s.Request.Encoding = embed(r.Body, printed)
@@ -137,17 +174,17 @@ func (sh *shell) tellStory(w io.Writer, o *semel.Operation, events []semel.Event
 	m := semel.Decide(o, o.Contract, now)
 	a := sh.advise(o, m, now)
 	fmt.Fprintln(w, sh.painted(o.StateAt(now), visible(a.headline)))
-	if a.why != "" {
-		fmt.Fprintln(w, visible(a.why))
+	for _, line := range a.why {
+		fmt.Fprintln(w, visible(line))
 	}
 	fmt.Fprintln(w)
 	sh.facts(w, o, now)
 
 	fmt.Fprintln(w, "\nWhat was asked")
 	asked(w, o)
-	if o.Result != nil {
+	if r := lastAnswer(o, events); r != nil {
 		fmt.Fprintln(w, "\nWhat came back")
-		answered(w, o)
+		answered(w, o, r)
 	}
 	fmt.Fprintln(w, "\nWhat happened")
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -158,10 +195,8 @@ func (sh *shell) tellStory(w io.Writer, o *semel.Operation, events []semel.Event
 
 	fmt.Fprintln(w, "\nWhat happens next")
 	fmt.Fprintf(w, "  %s\n", visible(capital(m.Reason)+"."))
-	if m.Kind == semel.MoveResend || m.Kind == semel.MoveLookup {
-		if !m.Caller && m.At.After(now) {
-			fmt.Fprintf(w, "  A running worker does it by itself from %s.\n", moment(m.At))
-		}
+	if (m.Kind == semel.MoveResend || m.Kind == semel.MoveLookup) && !m.Caller {
+		fmt.Fprintf(w, "  A running worker does it by itself from %s.\n", moment(m.At))
 	}
 	for _, line := range a.next {
 		if !strings.Contains(line, "op show") { // this is it
@@ -276,9 +311,21 @@ func asked(w io.Writer, o *semel.Operation) {
 	showBody(w, r.Body, int64(len(r.Body)))
 }
 
-// answered writes what is on record as the answer.
-func answered(w io.Writer, o *semel.Operation) {
-	r := o.Result
+// lastAnswer is the recorded answer, or the last one that told nothing.
+func lastAnswer(o *semel.Operation, events []semel.Event) *semel.Result {
+	if o.Result != nil {
+		return o.Result
+	}
+	for _, ev := range slices.Backward(events) {
+		if ev.Result != nil {
+			return ev.Result
+		}
+	}
+	return nil
+}
+
+// answered writes what a destination answered.
+func answered(w io.Writer, o *semel.Operation, r *semel.Result) {
 	switch {
 	case o.Request.Kind == commandKind:
 		fmt.Fprintf(w, "  exit code %d\n", r.Status)

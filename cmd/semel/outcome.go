@@ -136,9 +136,10 @@ func (sh *shell) tellOutcome(out *semel.Outcome, now time.Time) {
 	case semel.StatusFailed, semel.StatusUnknown, semel.StatusInProgress, semel.StatusIncident:
 		a := sh.advise(o, out.Next, now)
 		told = append(told, a.headline)
-		if a.why != "" {
-			told = append(told, a.why)
+		if out.Status == semel.StatusInProgress {
+			told = append(told, "Nothing was sent by this request; --wait D waits for the answer.")
 		}
+		told = append(told, a.why...)
 		told = append(told, a.next...)
 	}
 	fmt.Fprintf(sh.err, "semel: %s\n", sh.painted(o.StateAt(now), visible(told[0])))

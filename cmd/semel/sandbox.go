@@ -23,7 +23,8 @@ what really happened. Nothing in it knows Semel; point any client at it.
   GET  /ledger         what really happened, counted per reference
 
 The header Sandbox-Fault, or --lose, makes calls misbehave: drop_before,
-drop_after, error_before, error_after, late, slow, refuse, partial.`
+drop_after, error_before, error_after, bad_gateway, late, slow, refuse,
+retained_error, partial. NAME@N is for the Nth request of a reference only.`
 
 func newSandbox(sh *shell) *cobra.Command {
 	var o sandbox.Options

@@ -78,7 +78,7 @@ func prepare(env *testscript.Env, newDatabase func(dir string) (string, error)) 
 		return err
 	}
 	server := httptest.NewServer(provider)
-	env.Defer(func() { server.Close(); _ = provider.Close() })
+	env.Defer(func() { _ = provider.Close(); server.Close() })
 	env.Values["provider"] = provider
 	db, err := newDatabase(env.WorkDir)
 	if err != nil {
