@@ -52,6 +52,8 @@ var layers = map[string][]string{
 	"demo":                        {"*"},
 	"cmd":                         {"*"},
 	"bench":                       {"*"},
+	"cases":                       {"*"},
+	"mutants":                     {},
 	"examples":                    {"*"},
 	"soak":                        {"*"},
 }
@@ -67,6 +69,8 @@ var guarded = map[string][]string{
 	"demo":                        {"cmd"},
 	"cmd":                         {},
 	"bench":                       {},
+	"cases":                       {},
+	"mutants":                     {},
 	"examples":                    {},
 	"soak":                        {},
 }

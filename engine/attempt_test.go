@@ -231,9 +231,23 @@ func TestWithheldHeadersAreNeeded(t *testing.T) {
 		without.Withheld = nil
 		out := do(t, e, without)
 		wantStatus(t, out, semel.StatusUnknown)
+		wantEffects(t, w, 1, 1)
 		if !out.Next.Caller || !strings.Contains(out.Next.Reason, "Authorization") {
 			t.Errorf("next %+v does not say what is needed", out.Next)
 		}
 		wantStatus(t, do(t, e, c), semel.StatusCompleted)
+	})
+}
+
+// Law 1: one attempt begins once; a destination that asks again may not send.
+func TestOneAttemptBeginsOnce(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() shifted) {
+		w := &world{answer: func(_ int, s *semel.Send) (semel.Event, bool) {
+			if err := s.Begin(); err == nil {
+				t.Error("a second send was allowed")
+			}
+			return confirmed(1), true
+		}}
+		wantStatus(t, do(t, newEngine(t, open(), engine.Options{}), call(w, "k", `{}`, semel.Contract{})), semel.StatusCompleted)
 	})
 }

@@ -298,3 +298,19 @@ func TestForgottenKeyIsRefused(t *testing.T) {
 		wantEffects(t, w, 1, 1)
 	})
 }
+
+// Law 8: the window begins with the first claim; later attempts never move it.
+func TestWindowIsAnchoredOnTheFirstClaim(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() shifted) {
+		w := &world{answer: func(int, *semel.Send) (semel.Event, bool) { return lost("timeout"), true }}
+		store := open()
+		e := newEngine(t, store, engine.Options{})
+		keyed := semel.Contract{Protection: semel.Keyed, Window: time.Hour, Timeout: time.Second}
+		for range 3 {
+			wantStatus(t, do(t, e, call(w, "k", `{}`, keyed)), semel.StatusUnknown)
+			store.Shift(20 * time.Minute)
+		}
+		wantStatus(t, do(t, e, call(w, "k", `{}`, keyed)), semel.StatusUnknown)
+		wantEffects(t, w, 3, 3)
+	})
+}
