@@ -95,9 +95,6 @@ func TestBytesWereSent(t *testing.T) {
 // A client certificate that is missing is reported after the handshake, when
 // the request has left already: unknown.
 func TestAlertAfterTheRequest(t *testing.T) {
-	w := newWorld(t, "h1")
-	w.Close()
-	w = &world{t: t, Server: w.Server, conns: map[string]net.Conn{}}
 	secure := newWorld(t, "h1-tls")
 	config := secure.TLS.Clone()
 	config.ClientAuth = tls.RequireAnyClientCert

@@ -64,7 +64,8 @@ func (d *Destination) question(ctx context.Context, s *semel.Send) (*http.Reques
 		return nil, nil, err
 	}
 	for name := range header {
-		if strings.HasPrefix(name, "Content-") || strings.HasPrefix(name, "If-") || name == "Prefer" || name == "Range" {
+		if strings.HasPrefix(name, "Content-") || strings.HasPrefix(name, "If-") || strings.HasSuffix(name, "Idempotency-Key") ||
+			name == "Prefer" || name == "Range" {
 			header.Del(name)
 		}
 	}

@@ -10,9 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/semel-dev/semel"
 	httpdest "github.com/semel-dev/semel/destination/http"
 )
+
+// Every goroutine has an owner that waits for it.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
 

@@ -88,6 +88,9 @@ func (d *Destination) order(ctx context.Context, s *semel.Send) (*order, error) 
 	if err := setKey(header, c, s.DestinationKey); err != nil {
 		return nil, err
 	}
+	if limit := profile.Key.Max; c.KeyHeader != "" && limit > 0 && len(s.DestinationKey) > limit {
+		return nil, fmt.Errorf("the key has %d bytes, and %s takes at most %d", len(s.DestinationKey), profile.ID(), limit)
+	}
 	if r.MediaType != "" && len(r.Body) > 0 {
 		if !validHeaderValue(r.MediaType) {
 			return nil, errors.New("the media type is not a header value")
