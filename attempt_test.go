@@ -57,3 +57,14 @@ func TestClaimForgetsWhatTheLastAttemptAsked(t *testing.T) {
 		t.Errorf("the wait that the destination asked for before still holds: %s", got)
 	}
 }
+
+func TestOnlyCompletionTakesTheAnswer(t *testing.T) {
+	o := replay(t, keyed(), claim(1, 0), partial(1, time.Second), confirmed(1, "ch_1", 2*time.Second))
+	if o.Person || o.Result == nil || o.Result.Reference != "ch_1" {
+		t.Errorf("completed, person %v, result %+v", o.Person, o.Result)
+	}
+	o = replay(t, keyed(), claim(1, 0), mismatch(1, time.Second), confirmed(1, "ch_1", 2*time.Second))
+	if o.Result != nil {
+		t.Errorf("unknown, but with result %+v", o.Result)
+	}
+}
