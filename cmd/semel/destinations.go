@@ -75,7 +75,10 @@ func (ds *destinations) read() (*connection.Config, error) {
 	return file, nil
 }
 
+// close waits for what is under way, but not for ever.
 func (ds *destinations) close(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	defer cancel()
 	closers := append(ds.opened, ds.config.Close)
 	if ds.file != nil {
 		closers = append(closers, ds.file.Close)

@@ -35,7 +35,8 @@ func (sh *shell) doProgram(ctx context.Context, o *doOptions, call semel.Call, a
 	if err != nil {
 		return err
 	}
-	defer programs.Close(context.WithoutCancel(ctx))
+	ds := &destinations{sh: sh, opened: []func(context.Context) error{programs.Close}}
+	defer ds.close(ctx)
 	acting := new(atomic.Bool)
 	call.Destination = &acts{programs, acting}
 	return sh.perform(ctx, call, acting)

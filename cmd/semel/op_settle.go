@@ -105,10 +105,7 @@ func (sh *shell) settle(ctx context.Context, id semel.ID, s engine.Settlement) e
 // settleError gives a refused decision the exit code that tells why.
 func (sh *shell) settleError(err error, id semel.ID) error {
 	var input *semel.InputError
-	var settled *engine.SettledError
 	switch {
-	case errors.As(err, &settled):
-		return &refusedError{exitRefused, settled.Error()}
 	case errors.As(err, &input) && (input.Field == "version" || input.Field == "did-not-happen"):
 		return &refusedError{exitRefused, fmt.Sprintf("%v; nothing was recorded. See: %s", input, sh.command("op show "+id.String()))}
 	case errors.As(err, &input) && input.Field == "operation":

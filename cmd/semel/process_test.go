@@ -30,7 +30,9 @@ func runSemel(t *testing.T, dir, db string, args ...string) (code int, stdout, s
 
 func prepareSemel(t *testing.T, dir, db string, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	t.Helper()
-	cmd = exec.Command("semel", args...)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute) // a hang is a failure
+	t.Cleanup(cancel)
+	cmd = exec.CommandContext(ctx, "semel", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "SEMEL_DB="+db, "XDG_STATE_HOME="+dir, "SEMEL_SCOPE=", "SEMEL_CONFIG=")
 	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
