@@ -148,6 +148,7 @@ func TestEndlessAndBrokenBodies(t *testing.T) {
 		"cut off": func(w http.ResponseWriter, kill func()) {
 			_, _ = io.WriteString(w, `{"id":"ch_1",`)
 			_ = http.NewResponseController(w).Flush()
+			time.Sleep(100 * time.Millisecond) // a reset would overtake what is not read yet
 			kill()
 		},
 	}
@@ -161,7 +162,11 @@ func TestEndlessAndBrokenBodies(t *testing.T) {
 					answer(rw, kill)
 				})
 				s, _ := w.attempt("POST", []byte(`{}`))
+				began := time.Now()
 				ev := d.Send(t.Context(), s)
+				if took := time.Since(began); took > 8*time.Second {
+					t.Errorf("it took %v", took)
+				}
 				if ev.Kind != semel.EvConfirmed || ev.Result.Size != -1 || !ev.Result.Truncated() {
 					t.Errorf("got %s with size %d, want confirmed and cut", ev.Kind, ev.Result.Size)
 				}
