@@ -211,7 +211,7 @@ func TestWriteTimeout(t *testing.T) {
 				return
 			}
 			_ = c.(*net.TCPConn).SetReadBuffer(1024)
-			defer c.Close()
+			t.Cleanup(func() { c.Close() })
 		}
 	}()
 	w := newWorld(t, "h1")

@@ -80,8 +80,8 @@ func TestNewRequestRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := httpdest.NewRequest(test.method, test.url, test.headers, []byte(test.body))
-			var input *semel.InputError
-			if !errors.As(err, &input) {
+			input, ok := errors.AsType[*semel.InputError](err)
+			if !ok {
 				t.Fatalf("got %v, want *semel.InputError", err)
 			}
 			if input.Field != test.want || input.Hint == "" {
@@ -103,8 +103,7 @@ func FuzzNewRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, method, url, h1, h2 string, body []byte) {
 		r, secret, err := httpdest.NewRequest(method, url, []string{h1, h2}, body)
 		if err != nil {
-			var input *semel.InputError
-			if !errors.As(err, &input) {
+			if _, ok := errors.AsType[*semel.InputError](err); !ok {
 				t.Fatalf("error %v is no InputError", err)
 			}
 			return

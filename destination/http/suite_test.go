@@ -66,6 +66,7 @@ func contractWorld(t *testing.T, route string) destinationtest.World {
 			return
 		case destinationtest.Slow:
 			time.Sleep(300 * time.Millisecond)
+		case destinationtest.Succeeds, destinationtest.Refuses, destinationtest.Unreachable:
 		}
 		rw.WriteHeader(http.StatusCreated)
 		_, _ = rw.Write([]byte(`{"id":"x"}`))
