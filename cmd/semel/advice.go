@@ -39,8 +39,10 @@ func (sh *shell) advise(o *semel.Operation, m semel.Move, now time.Time) advice 
 		"    " + sh.command("op settle "+id+" --did-not-happen --reason TEXT"),
 	}
 	if o.Incident != "" {
-		return advice{headline: "Stopped by an incident: " + o.Incident,
-			why: []string{"Nothing is sent until a person has found out what is true."}, next: settle}
+		return advice{
+			headline: "Stopped by an incident: " + o.Incident,
+			why:      []string{"Nothing is sent until a person has found out what is true."}, next: settle,
+		}
 	}
 	switch o.StateAt(now) {
 	case semel.Completed:
@@ -52,8 +54,10 @@ func (sh *shell) advise(o *semel.Operation, m semel.Move, now time.Time) advice 
 		if !o.LeaseUntil.IsZero() {
 			until = fmt.Sprintf(" If its worker dies, this is known at %s.", moment(o.LeaseUntil))
 		}
-		return advice{headline: fmt.Sprintf("In progress: attempt %d is running.%s", o.Attempt, until),
-			next: []string{"wait, or ask again:              " + sh.command("op show "+id)}}
+		return advice{
+			headline: fmt.Sprintf("In progress: attempt %d is running.%s", o.Attempt, until),
+			next:     []string{"wait, or ask again:              " + sh.command("op show "+id)},
+		}
 	case semel.Unknown:
 		return sh.adviseUnknown(o, m, settle, now)
 	}
@@ -69,11 +73,15 @@ func (sh *shell) adviseFailed(o *semel.Operation, m semel.Move) advice {
 	case o.Expired:
 		return advice{headline: "Failed: nothing happened. The details have expired.", why: why}
 	case m.Kind == semel.MoveSend && len(o.Request.Withheld) > 0:
-		return advice{headline: "Nothing happened; safe to try again.", why: why,
-			next: []string{"run the same command again, with " + headerFlags(o.Request.Withheld) + " (such headers are never stored)"}}
+		return advice{
+			headline: "Nothing happened; safe to try again.", why: why,
+			next: []string{"run the same command again, with " + headerFlags(o.Request.Withheld) + " (such headers are never stored)"},
+		}
 	case m.Kind == semel.MoveSend:
-		return advice{headline: "Nothing happened; safe to try again.", why: why,
-			next: []string{"try again under the same key:    " + sh.command("op retry "+o.ID.String())}}
+		return advice{
+			headline: "Nothing happened; safe to try again.", why: why,
+			next: []string{"try again under the same key:    " + sh.command("op retry "+o.ID.String())},
+		}
 	}
 	return advice{headline: "Failed: " + m.Reason + ".", why: why}
 }
@@ -90,8 +98,10 @@ func (sh *shell) adviseUnknown(o *semel.Operation, m semel.Move, settle []string
 	}
 	switch m.Kind {
 	case semel.MoveResend:
-		return advice{headline: "Confirmation unavailable; it may have happened. Safe to send again under the same key: the destination does it once.",
-			why: why, next: []string{retry}}
+		return advice{
+			headline: "Confirmation unavailable; it may have happened. Safe to send again under the same key: the destination does it once.",
+			why:      why, next: []string{retry},
+		}
 	case semel.MoveLookup:
 		headline := "Confirmation unavailable; checking the original request. It may have happened; nothing is sent again."
 		if proof, ok := o.ProofAt(o.Contract); ok && now.Before(proof) {
@@ -102,8 +112,10 @@ func (sh *shell) adviseUnknown(o *semel.Operation, m semel.Move, settle []string
 		if m.Reason != reason {
 			why = append(why, "Why: "+m.Reason)
 		}
-		return advice{headline: "Nobody can know yet: it may have happened. Nothing is sent again by machine; a person must find out.",
-			why: why, next: settle}
+		return advice{
+			headline: "Nobody can know yet: it may have happened. Nothing is sent again by machine; a person must find out.",
+			why:      why, next: settle,
+		}
 	case semel.MoveSend, semel.MoveWait, semel.MoveDone:
 	}
 	return advice{headline: "Outcome unknown: " + m.Reason, why: why, next: settle}

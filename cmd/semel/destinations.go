@@ -79,11 +79,11 @@ func (ds *destinations) read() (*connection.Config, error) {
 func (ds *destinations) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()
-	closers := append(ds.opened, ds.config.Close)
+	ds.opened = append(ds.opened, ds.config.Close)
 	if ds.file != nil {
-		closers = append(closers, ds.file.Close)
+		ds.opened = append(ds.opened, ds.file.Close)
 	}
-	for _, closeOne := range closers {
+	for _, closeOne := range ds.opened {
 		if err := closeOne(ctx); err != nil {
 			ds.sh.say("close a destination: %v", err)
 		}

@@ -181,9 +181,11 @@ func (o *doOptions) call(sh *shell) (semel.Call, error) {
 	if protection == semel.Transactional {
 		return c, usagef("--protection transactional belongs to effects in your own database: use none, keyed, lookup, absolute or commutes")
 	}
-	c.Contract = semel.Contract{Protection: protection, Window: o.window, MaxProcessing: o.processing, VisibleAfter: o.visibleAfter,
+	c.Contract = semel.Contract{
+		Protection: protection, Window: o.window, MaxProcessing: o.processing, VisibleAfter: o.visibleAfter,
 		AbsenceIsProof: o.absence, Timeout: o.timeout, OnFailed: semel.OnFailed(o.onFailed), LookupURL: o.lookup, FoundIn: o.foundIn,
-		Check: o.check, NoEffectExit: o.noEffectExit}
+		Check: o.check, NoEffectExit: o.noEffectExit,
+	}
 	return c, nil
 }
 
@@ -193,7 +195,7 @@ func (sh *shell) perform(ctx context.Context, call semel.Call, acting *atomic.Bo
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer sh.shut("the database", store.Close)
 	return sh.ask(ctx, store, d, acting, func(ctx context.Context, e *engine.Engine) (semel.Outcome, error) { return e.Do(ctx, call) })
 }
 
@@ -213,9 +215,9 @@ func (sh *shell) ask(ctx context.Context, store semel.Store, d database, acting 
 	if err != nil {
 		return err
 	}
-	defer sp.Close()
+	defer sh.shut("the spool", sp.Close)
 	ds := &destinations{sh: sh, d: d}
-	e, err := sh.engine(waiting, store, engine.Options{Spool: patientSpool{sp}, Resolve: ds.resolve})
+	e, err := sh.engine(waiting, store, engine.Options{Spool: sp, Resolve: ds.resolve})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,16 +68,8 @@ func (l *plainLog) Handle(_ context.Context, r slog.Record) error {
 
 // WithAttrs adds facts to every line.
 func (l *plainLog) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &plainLog{to: l.to, attrs: append(l.attrs[:len(l.attrs):len(l.attrs)], attrs...)}
+	return &plainLog{to: l.to, attrs: append(slices.Clip(l.attrs), attrs...)}
 }
 
 // WithGroup keeps names flat: nobody reads groups in a sentence.
 func (l *plainLog) WithGroup(string) slog.Handler { return l }
-
-// patientSpool hands evidence on for as long as it takes.
-type patientSpool struct{ *spool.Spool }
-
-// Each hands over what was put.
-func (s patientSpool) Each(use func(semel.Evidence) error) error {
-	return s.Spool.Each(context.Background(), use)
-}

@@ -77,11 +77,11 @@ func (sh *shell) migrateStatus(ctx context.Context) error {
 	if sh.json() {
 		return sh.print(s)
 	}
-	text := fmt.Sprintf("database  %s\nschema    %d of %d\n", oneLine(s.Database), s.Current, s.Latest)
+	text := fmt.Appendf(nil, "database  %s\nschema    %d of %d\n", oneLine(s.Database), s.Current, s.Latest)
 	for _, name := range s.Pending {
-		text += "pending   " + oneLine(name) + "\n"
+		text = fmt.Appendf(text, "pending   %s\n", oneLine(name))
 	}
-	if err := sh.write([]byte(text)); err != nil {
+	if err := sh.write(text); err != nil {
 		return err
 	}
 	switch {
@@ -167,7 +167,7 @@ func (sh *shell) accept(ctx context.Context, until time.Time) error {
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer sh.shut("the database", store.Close)
 	keeper, ok := store.(interface {
 		Accept(context.Context, time.Time) error
 	})

@@ -64,7 +64,7 @@ func (sh *shell) list(ctx context.Context, f semel.Filter) error {
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer sh.shut("the database", store.Close)
 	now, err := store.Now(ctx)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (sh *shell) listTable(ctx context.Context, store semel.Store, f semel.Filte
 			continue
 		}
 		if n%listedAtOnce == 0 {
-			table.Flush()
+			_ = table.Flush() // the writer keeps its error
 			fmt.Fprintln(table, " \tSTATE\tSCOPE\tKEY\tTRIES\tCHANGED\tOPERATION\tNEXT")
 		}
 		n++
@@ -129,7 +129,7 @@ func (sh *shell) listTable(ctx context.Context, store semel.Store, f semel.Filte
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", mark, stateWord(&o, now), cut(oneLine(string(o.Scope)), 30), cut(oneLine(string(o.Key)), 50),
 			o.Attempt, moment(o.UpdatedAt), o.ID, nextWord(&o, now))
 	}
-	table.Flush()
+	_ = table.Flush() // the writer keeps its error
 	if out.err != nil {
 		return fmt.Errorf("write to stdout: %w", out.err)
 	}

@@ -37,7 +37,7 @@ func (sh *shell) retry(ctx context.Context, id semel.ID) error {
 	if err != nil {
 		return sh.notFound(err, "operation "+id.String())
 	}
-	defer store.Close()
+	defer sh.shut("the database", store.Close)
 	o, err := store.LoadID(ctx, id)
 	if err != nil {
 		return sh.notFound(err, "operation "+id.String())

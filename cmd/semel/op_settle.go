@@ -80,12 +80,12 @@ func (sh *shell) settle(ctx context.Context, id semel.ID, s engine.Settlement) e
 	if err != nil {
 		return sh.notFound(err, "operation "+id.String())
 	}
-	defer store.Close()
+	defer sh.shut("the database", store.Close)
 	e, err := sh.engine(ctx, store, engine.Options{})
 	if err != nil {
 		return err
 	}
-	defer e.Close(ctx)
+	defer sh.shut("the engine", func() error { return e.Close(ctx) })
 	o, err := e.Settle(ctx, id, s)
 	if err != nil {
 		return sh.settleError(err, id)

@@ -43,7 +43,7 @@ func (sh *shell) show(ctx context.Context, which selection, args []string) error
 	if err != nil {
 		return sh.notFound(err, "operation in "+d.String())
 	}
-	defer store.Close()
+	defer sh.shut("the database", store.Close)
 	o, err := which.load(ctx, sh, store, args)
 	if err != nil {
 		return err
@@ -99,10 +99,12 @@ type contractJSON struct {
 }
 
 func describeContract(c *semel.Contract) contractJSON {
-	return contractJSON{Protection: c.Protection, Effect: c.Effect, Metered: c.Metered, Owner: c.Owner, Profile: c.Profile, Window: declared(c.Window),
+	return contractJSON{
+		Protection: c.Protection, Effect: c.Effect, Metered: c.Metered, Owner: c.Owner, Profile: c.Profile, Window: declared(c.Window),
 		KeyHeader: c.KeyHeader, KeyQuoted: c.KeyQuoted, Lookup: c.LookupURL, FoundIn: c.FoundIn, Check: c.Check, NoEffectExit: c.NoEffectExit,
 		VisibleAfter: declared(c.VisibleAfter), AbsenceIsProof: c.AbsenceIsProof, MaxProcessing: declared(c.MaxProcessing),
-		Timeout: declared(c.Timeout), OnFailed: c.OnFailed}
+		Timeout: declared(c.Timeout), OnFailed: c.OnFailed,
+	}
 }
 
 // declared is a duration, empty where nobody declared one.
@@ -155,16 +157,22 @@ func (sh *shell) describeStory(o *semel.Operation, events []semel.Event, now tim
 	printed := o.Request.Kind == commandKind
 	r := &o.Request
 	s := storyJSON{operationJSON: sh.describe(o, semel.Decide(o, o.Contract, now), now), Contract: describeContract(&o.Contract), Attempts: []attemptJSON{}, History: []eventJSON{}}
-	s.Request = requestJSON{Fingerprint: o.Fingerprint.String(), Connection: r.Connection, Kind: r.Kind, Method: r.Method, URL: r.URL,
-		Header: r.Header, NeverStored: r.Withheld, MediaType: r.MediaType, Args: r.Args}
+	s.Request = requestJSON{
+		Fingerprint: o.Fingerprint.String(), Connection: r.Connection, Kind: r.Kind, Method: r.Method, URL: r.URL,
+		Header: r.Header, NeverStored: r.Withheld, MediaType: r.MediaType, Args: r.Args,
+	}
 	s.Request.Body, s.Request.Encoding = embed(r.Body, printed)
 	for _, a := range o.Attempts {
-		s.Attempts = append(s.Attempts, attemptJSON{Number: a.Number, By: a.By, ClaimedAt: instant(a.ClaimedAt), SendBy: instant(a.SendBy),
-			ClosedAt: instant(a.ClosedAt), Open: a.Open, Outcome: a.Outcome, Reason: a.Reason})
+		s.Attempts = append(s.Attempts, attemptJSON{
+			Number: a.Number, By: a.By, ClaimedAt: instant(a.ClaimedAt), SendBy: instant(a.SendBy),
+			ClosedAt: instant(a.ClosedAt), Open: a.Open, Outcome: a.Outcome, Reason: a.Reason,
+		})
 	}
 	for _, ev := range events {
-		s.History = append(s.History, eventJSON{At: instant(ev.At), Kind: ev.Kind, Attempt: ev.Attempt, By: ev.By, Reason: ev.Reason,
-			Reference: ev.Reference, Result: describeResult(ev.Result, printed), AskedAt: instant(ev.AskedAt), Forced: ev.Force, Found: ev.Correction})
+		s.History = append(s.History, eventJSON{
+			At: instant(ev.At), Kind: ev.Kind, Attempt: ev.Attempt, By: ev.By, Reason: ev.Reason,
+			Reference: ev.Reference, Result: describeResult(ev.Result, printed), AskedAt: instant(ev.AskedAt), Forced: ev.Force, Found: ev.Correction,
+		})
 	}
 	return s
 }
@@ -191,7 +199,7 @@ func (sh *shell) tellStory(w io.Writer, o *semel.Operation, events []semel.Event
 	for i, ev := range events {
 		fmt.Fprintf(table, "  %s\t%s\t%s\n", exact(ev.At), oneLine(ev.By), sentence(o, events[:i], &ev))
 	}
-	table.Flush()
+	_ = table.Flush() // the writer keeps its error
 
 	fmt.Fprintln(w, "\nWhat happens next")
 	fmt.Fprintf(w, "  %s\n", visible(capital(m.Reason)+"."))
@@ -242,7 +250,7 @@ func (sh *shell) facts(w io.Writer, o *semel.Operation, now time.Time) {
 	}
 	row("first asked", "%s", moment(o.CreatedAt))
 	row("last change", "%s (version %d)", moment(o.UpdatedAt), o.Version)
-	table.Flush()
+	_ = table.Flush() // the writer keeps its error
 }
 
 // protection is what the destination promises, in a few words.

@@ -97,7 +97,7 @@ func (sh *shell) answerTable(w io.Writer, out *semel.Outcome, now time.Time) {
 			row("answer", fmt.Sprintf("%d, %d bytes of %s", r.Status, len(r.Body), orPlain(r.MediaType)))
 		}
 	}
-	table.Flush()
+	_ = table.Flush() // the writer keeps its error
 	if r := o.Result; r != nil && len(r.Body) > 0 {
 		fmt.Fprintln(w)
 		showBody(w, r.Body, r.Size)
@@ -129,8 +129,10 @@ func (sh *shell) tellOutcome(out *semel.Outcome, now time.Time) {
 			"if this is other work:           give it a key of its own",
 		}
 	case semel.StatusExpired:
-		told = []string{"Refused: the record of this key has expired, so nobody can tell whether it happened. Nothing was sent.",
-			"find out at the destination; if it must be done, ask under a new key"}
+		told = []string{
+			"Refused: the record of this key has expired, so nobody can tell whether it happened. Nothing was sent.",
+			"find out at the destination; if it must be done, ask under a new key",
+		}
 	case semel.StatusUnsafe:
 		told = sh.unsafeWords(out, now)
 	case semel.StatusFailed, semel.StatusUnknown, semel.StatusInProgress, semel.StatusIncident:

@@ -31,7 +31,7 @@ const rootExamples = `  # Charge once, however often cron runs this. The provide
   semel do --scope payments --key invoice-4417-charge --protection keyed --window 24h \
       --post https://api.example.com/v1/charges --body charge.json
 
-  # Run a program once per day. It is never started twice for one key.
+  # Run a program once per day. Once it ran, it is not started again for this key.
   semel do --key report-2026-03-01 -- ./send-report.sh 2026-03-01
 
   # What needs a person, and why.

@@ -82,3 +82,10 @@ func (t *tolerant) Write(b []byte) (int, error) {
 	}
 	return len(b), nil
 }
+
+// shut closes something at the end of a command.
+func (sh *shell) shut(what string, closeIt func() error) {
+	if err := closeIt(); err != nil {
+		sh.say("close %s: %v", what, err)
+	}
+}

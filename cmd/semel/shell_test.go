@@ -115,8 +115,15 @@ func TestDefaultDatabaseIsOneAbsolutePath(t *testing.T) {
 func TestEachDatabaseHasItsOwnSpool(t *testing.T) {
 	dirs := map[string]string{}
 	for _, d := range []database{
-		{path: "/d/semel.db"}, {path: "/d/other.db"}, {path: "/d/semel"}, {path: "/e/semel.db"}, {path: "/d/semel.sqlite"},
-		{url: "postgres://u@h/d", stateDir: "/s"}, {url: "postgres://u@h/e", stateDir: "/s"}, {url: "postgres://u@h:5433/d", stateDir: "/s"}, {url: "postgres://u@i/d", stateDir: "/s"},
+		{path: "/d/semel.db"},
+		{path: "/d/other.db"},
+		{path: "/d/semel"},
+		{path: "/e/semel.db"},
+		{path: "/d/semel.sqlite"},
+		{url: "postgres://u@h/d", stateDir: "/s"},
+		{url: "postgres://u@h/e", stateDir: "/s"},
+		{url: "postgres://u@h:5433/d", stateDir: "/s"},
+		{url: "postgres://u@i/d", stateDir: "/s"},
 	} {
 		dir := d.spoolDir()
 		if other, taken := dirs[dir]; taken {
