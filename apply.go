@@ -81,6 +81,7 @@ func (o *Operation) record(ev *Event, before State) {
 		// the row says it all
 	case EvAbsent, EvNoAnswer:
 		o.look(ev)
+		o.Person = o.Person || ev.Person && o.State == Unknown
 		if o.State == Failed && before == Unknown {
 			o.closeAll()
 		}

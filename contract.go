@@ -79,17 +79,20 @@ type Contract struct {
 	FoundIn   string `json:"found_in,omitzero"`
 	CanLookUp bool   `json:"can_look_up,omitzero"`
 	// Check is the program that tells whether a command happened: exit 0 it
-	// did, 1 it did not, anything else is no answer.
+	// did, 1 and silent on standard error it did not, anything else is no
+	// answer.
 	Check string `json:"check,omitzero"`
 	// NoEffectExit lists the exit codes with which a command promises that
 	// nothing happened.
 	NoEffectExit []int `json:"no_effect_exit,omitzero"`
 	// VisibleAfter is how long after an effect a lookup may still miss it.
+	// With AbsenceIsProof, 0 declares that none is missed.
 	VisibleAfter time.Duration `json:"visible_after,omitzero"`
 	// AbsenceIsProof: a lookup that finds nothing after VisibleAfter proves
 	// that nothing happened. Needs MaxProcessing.
 	AbsenceIsProof bool `json:"absence_is_proof,omitzero"`
-	// MaxProcessing is the longest time from the last byte sent to the effect.
+	// MaxProcessing is the longest time from the last byte sent to the effect;
+	// for a command, from its start.
 	MaxProcessing time.Duration `json:"max_processing,omitzero"`
 
 	// Timeout is how long one attempt waits for its answer; 0 waits for ever.
@@ -127,6 +130,11 @@ func (c *Contract) Validate() error {
 		{"write timeout", c.WriteTimeout}, {"skew", c.Skew}, {"backoff", c.Backoff}} {
 		if d.Duration < 0 {
 			return &InputError{Field: d.name, Problem: fmt.Sprintf("is negative (%v)", d.Duration), Hint: "give a duration such as 10s"}
+		}
+	}
+	for _, code := range c.NoEffectExit {
+		if code < 1 || code > 255 {
+			return &InputError{Field: "no-effect-exit", Problem: fmt.Sprintf("%d is no exit code that can say so", code), Hint: "use 1 to 255; 0 is success"}
 		}
 	}
 	switch {
@@ -206,10 +214,19 @@ func (c Contract) Stricter(current Contract) Contract {
 	c.VisibleAfter = max(c.VisibleAfter, current.VisibleAfter)
 	c.AbsenceIsProof = c.AbsenceIsProof && current.AbsenceIsProof && c.MaxProcessing > 0 && current.MaxProcessing > 0
 	c.MaxProcessing = max(c.processing(), current.processing())
-	if rank(current.Protection) > rank(c.Protection) {
+	switch {
+	case c.Protection.Repeatable() != current.Protection.Repeatable():
+		if c.Protection.Repeatable() {
+			c.Protection = current.Protection
+		}
+	case rank(current.Protection) > rank(c.Protection):
 		c.Protection = current.Protection
 	}
 	return c
 }
+
+// Repeatable reports whether an effect whose outcome is unknown may be sent
+// again at all under p; for Keyed, inside the window.
+func (p Protection) Repeatable() bool { return p == Commutes || p == Absolute || p == Keyed }
 
 func rank(p Protection) int { return slices.Index(Protections(), p) }

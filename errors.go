@@ -14,6 +14,10 @@ var (
 	ErrStale = errors.New("the operation changed meanwhile")
 	// ErrUnavailable: the store could not work and wrote nothing.
 	ErrUnavailable = errors.New("the store is unavailable")
+	// ErrRestored: the database lacks claims that were made, since it was
+	// restored from an older copy; it takes no new ones until a person accepts
+	// that. Wraps ErrUnavailable.
+	ErrRestored = fmt.Errorf("%w: the database was restored from an older copy", ErrUnavailable)
 	// ErrUnconfirmed: the store may have written; the same change with the same
 	// token, repeated, tells.
 	ErrUnconfirmed = errors.New("the store did not confirm the commit")

@@ -87,8 +87,8 @@ type Event struct {
 	// CheckAfter belongs to EvLost: when the destination asked to be asked
 	// again, because it is still working.
 	CheckAfter time.Duration `json:"check_after,omitzero"`
-	// Person belongs to EvLost: no machine can settle this, for example a
-	// partial answer.
+	// Person belongs to EvLost and EvNoAnswer: no machine can settle this, for
+	// example a partial answer, or a lookup that found something else.
 	Person bool `json:"person,omitzero"`
 	// AskedAt belongs to EvFound, EvAbsent and EvNoAnswer: when the lookup was
 	// sent, by the store's clock.

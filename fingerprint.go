@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Fingerprint identifies what a request asks for: a version byte and a SHA-256
@@ -36,6 +37,15 @@ func (r *Request) Validate() error {
 	for _, a := range r.Args {
 		if strings.IndexByte(a, 0) >= 0 {
 			return &InputError{Field: "argument", Problem: "contains a NUL byte", Hint: "remove it"}
+		}
+		if !utf8.ValidString(a) {
+			return &InputError{Field: "argument", Problem: "is not valid UTF-8", Hint: "pass the bytes on standard input instead"}
+		}
+	}
+	for name := range r.Header {
+		switch strings.ToLower(name) {
+		case "authorization", "cookie", "proxy-authorization", "x-api-key":
+			return &InputError{Field: "header " + name, Problem: "is a credential, which is never stored", Hint: "name it in Withheld"}
 		}
 	}
 	_, err := r.Fingerprint()
@@ -112,7 +122,7 @@ func (r *Request) parts() ([]part, error) {
 }
 
 func (r *Request) canonicalBody() ([]byte, error) {
-	if !isJSON(r.MediaType) {
+	if len(r.Body) == 0 || !isJSON(r.MediaType) {
 		return r.Body, nil
 	}
 	v, err := parseJSON(r.Body)

@@ -126,12 +126,7 @@ func isUnblocked(o *Operation, ev *Event) bool {
 // isRepeatable says nothing about a key's window: the claim's SendBy ends
 // within it, and a claim that came too late sends nothing.
 func isRepeatable(o *Operation, ev *Event) bool {
-	switch o.Contract.Protection {
-	case Commutes, Absolute, Keyed:
-		return isUnblocked(o, ev)
-	case Transactional, Lookup, Unprotected:
-	}
-	return false
+	return o.Contract.Protection.Repeatable() && isUnblocked(o, ev)
 }
 
 func isCurrentKey(o *Operation, ev *Event) bool { return o.generation(ev.Attempt) == o.Generation }

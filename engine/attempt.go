@@ -25,15 +25,18 @@ var (
 	errTwice     = errors.New("one attempt may send only once")
 )
 
-// claim commits the next attempt. The returned held counts its deadline from
-// before the store was asked.
-func (p *pursuit) claim(ctx context.Context, o semel.Operation, token semel.ID) (semel.Operation, *held, error) {
+// claim commits the next attempt under contract c. The returned held counts
+// its deadline from before the store was asked.
+func (p *pursuit) claim(ctx context.Context, o semel.Operation, c semel.Contract, token semel.ID) (semel.Operation, *held, error) {
 	h := &held{e: p.e, from: time.Now()}
 	by := p.call.Source
 	if by == "" {
 		by = p.e.opt.Name
 	}
-	ev := semel.Event{Kind: semel.EvClaimed, Attempt: o.Attempt + 1, By: by, Token: token, Lease: p.e.opt.Lease, SendWithin: p.e.opt.Lease}
+	ev := semel.Event{Kind: semel.EvClaimed, Attempt: o.Attempt + 1, By: by, Token: token, Lease: p.e.opt.Lease, SendWithin: p.e.opt.Lease, Force: p.person}
+	if o.State == semel.Unknown && c.Protection == semel.Keyed {
+		ev.SendWithin = min(ev.SendWithin, o.WindowEnd(c).Sub(p.e.estimate()))
+	}
 	change := token
 	if o.Attempt == 0 {
 		change = o.ID

@@ -81,6 +81,7 @@ func (e *Engine) forgotten(ctx context.Context, c *semel.Call) (bool, error) {
 type pursuit struct {
 	e      *Engine
 	call   *semel.Call
+	person bool // a person asks, and may start what was cancelled
 	looked bool // this request has asked the destination
 	sent   bool // this request has made an attempt
 }
@@ -88,7 +89,7 @@ type pursuit struct {
 // first claims a new operation without reading: if the identity exists, the
 // store says so.
 func (p *pursuit) first(ctx context.Context, o semel.Operation) (semel.Outcome, error) {
-	claimed, held, err := p.claim(ctx, o, semel.ID{})
+	claimed, held, err := p.claim(ctx, o, o.Contract, semel.ID{})
 	if errors.Is(err, semel.ErrStale) {
 		return p.follow(ctx)
 	}
@@ -157,26 +158,34 @@ func (p *pursuit) step(ctx context.Context, o semel.Operation, waitUntil time.Ti
 		if p.sent || !p.canSend(&o) {
 			return out, false, nil
 		}
-		claimed, held, err := p.claim(ctx, o, p.e.newID())
-		if err != nil {
-			return out, false, err
-		}
-		out, err = p.attempt(ctx, claimed, held)
-		return out, false, err
+		return p.again(ctx, o, contract)
 	case semel.MoveLookup:
 		if p.looked || p.sent {
 			return out, false, nil
 		}
 		p.looked = true
-		_, err := p.e.look(ctx, o, p.call.Destination, p.call.Withheld)
+		_, err := p.e.look(ctx, o, contract, p.call.Destination, p.call.Withheld)
 		return out, err == nil, err
 	case semel.MoveDone:
 		if o.State == semel.Completed && !p.sent {
 			p.e.join(ctx, o, p.call.Source)
 		}
 	case semel.MovePerson:
+		if p.person && o.State == semel.Failed && !p.sent && p.canSend(&o) {
+			return p.again(ctx, o, contract) // what was cancelled, a person may start
+		}
 	}
 	return out, false, nil
+}
+
+// again claims the next attempt and sends.
+func (p *pursuit) again(ctx context.Context, o semel.Operation, c semel.Contract) (semel.Outcome, bool, error) {
+	claimed, held, err := p.claim(ctx, o, c, p.e.newID())
+	if err != nil {
+		return semel.Outcome{}, false, err
+	}
+	out, err := p.attempt(ctx, claimed, held)
+	return out, false, err
 }
 
 // same reports whether the call asks for what the operation is bound to.

@@ -57,7 +57,9 @@ type Spool interface {
 	// Put makes the evidence durable.
 	Put(semel.Evidence) error
 	// Each hands over what was put, oldest first, and forgets what use accepts.
-	Each(use func(semel.Evidence) error) error
+	// It goes on after an error of use, unless that is semel.ErrUnavailable,
+	// and returns all of them.
+	Each(ctx context.Context, use func(semel.Evidence) error) error
 }
 
 // Engine performs operations. All its methods may be called concurrently.
@@ -104,9 +106,12 @@ func New(ctx context.Context, store semel.Store, o Options) (*Engine, error) {
 		e.stop()
 		return nil, fmt.Errorf("read the store's clock: %w", err)
 	}
-	if err := e.ingest(ctx); err != nil {
+	switch err := e.ingest(ctx); {
+	case errors.Is(err, semel.ErrUnavailable), errors.Is(err, semel.ErrUnconfirmed):
 		e.stop()
 		return nil, err
+	case err != nil:
+		e.log.Error("some evidence stays in the spool", "err", err)
 	}
 	return e, nil
 }
@@ -170,10 +175,10 @@ func (e *Engine) ingest(ctx context.Context) error {
 	if e.opt.Spool == nil {
 		return nil
 	}
-	err := e.opt.Spool.Each(func(ev semel.Evidence) error {
+	err := e.opt.Spool.Each(ctx, func(ev semel.Evidence) error {
 		o, err := e.store.Load(ctx, ev.Scope, ev.Key)
-		if errors.Is(err, semel.ErrNotFound) {
-			return nil // the claim it speaks of never reached the store
+		if errors.Is(err, semel.ErrNotFound) && ev.Event.Kind == semel.EvRefused {
+			return nil // it says that nothing was sent, about a claim that never reached the store
 		}
 		if err != nil {
 			return err

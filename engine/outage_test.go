@@ -56,7 +56,7 @@ func (s *shelf) Put(ev semel.Evidence) error {
 	return nil
 }
 
-func (s *shelf) Each(use func(semel.Evidence) error) error {
+func (s *shelf) Each(_ context.Context, use func(semel.Evidence) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.all) > 0 {

@@ -64,8 +64,8 @@ func (e *Engine) record(ctx context.Context, o semel.Operation, ev semel.Event) 
 }
 
 // look asks the destination what became of an operation and records what it
-// said.
-func (e *Engine) look(ctx context.Context, o semel.Operation, d semel.Destination, withheld map[string]string) (semel.Operation, error) {
+// said. c is the stricter of the contract it was claimed with and today's.
+func (e *Engine) look(ctx context.Context, o semel.Operation, c semel.Contract, d semel.Destination, withheld map[string]string) (semel.Operation, error) {
 	asked, err := e.now(ctx)
 	if err != nil {
 		return o, err
@@ -79,8 +79,17 @@ func (e *Engine) look(ctx context.Context, o semel.Operation, d semel.Destinatio
 	default:
 		ev = semel.Event{Kind: semel.EvNoAnswer, Reason: fmt.Sprintf("the lookup answered %q, which is no evidence", ev.Kind)}
 	}
+	if ev.Kind == semel.EvAbsent && proves(&o, o.Contract, asked) && !proves(&o, c, asked) {
+		ev = semel.Event{Kind: semel.EvNoAnswer, Reason: "not found, which under today's contract proves nothing yet"}
+	}
 	ev.AskedAt, ev.By = asked, e.opt.Name
 	return e.record(ctx, o, ev)
+}
+
+// proves reports whether "not found", asked at a time, is proof under c.
+func proves(o *semel.Operation, c semel.Contract, asked time.Time) bool {
+	at, ok := o.ProofAt(c)
+	return ok && !asked.Before(at)
 }
 
 func lookup(ctx context.Context, l semel.Looker, s *semel.Send) (ev semel.Event) {

@@ -133,13 +133,14 @@ func (e *Engine) recoverOne(ctx context.Context, o semel.Operation) error {
 		return err
 	}
 	p := &pursuit{e: e, call: &semel.Call{Scope: o.Scope, Key: o.Key, Request: o.Request, Contract: current, Destination: d}}
-	move := semel.Decide(&o, o.Contract.Stricter(current), now)
+	contract := o.Contract.Stricter(current)
+	move := semel.Decide(&o, contract, now)
 	switch move.Kind {
 	case semel.MoveResend:
 		if move.Caller || move.At.After(now) {
 			return nil
 		}
-		claimed, held, err := p.claim(ctx, o, e.newID())
+		claimed, held, err := p.claim(ctx, o, contract, e.newID())
 		if err != nil {
 			return err
 		}
@@ -149,7 +150,7 @@ func (e *Engine) recoverOne(ctx context.Context, o semel.Operation) error {
 		if move.Caller || move.At.After(now) {
 			return nil
 		}
-		_, err := e.look(ctx, o, d, nil)
+		_, err := e.look(ctx, o, contract, d, nil)
 		return err
 	case semel.MovePerson:
 		// The contract became stricter than the one it was claimed with: stop asking.
@@ -160,8 +161,9 @@ func (e *Engine) recoverOne(ctx context.Context, o semel.Operation) error {
 	return nil
 }
 
-// Retry does what is safe now for one operation, as somebody who asks. What is
-// not safe is refused: StatusUnsafe, with the reason in Next.
+// Retry does what is safe now for one operation, because a person asks: who
+// may also start again what was cancelled before it was sent. What is not safe
+// is refused: StatusUnsafe, with the reason in Next.
 func (e *Engine) Retry(ctx context.Context, id semel.ID, source string) (semel.Outcome, error) {
 	o, err := e.store.LoadID(ctx, id)
 	if err != nil {
@@ -177,7 +179,7 @@ func (e *Engine) Retry(ctx context.Context, id semel.ID, source string) (semel.O
 	if err != nil {
 		return notAsked(err)
 	}
-	p := &pursuit{e: e, call: &semel.Call{Scope: o.Scope, Key: o.Key, Request: o.Request, Contract: current, Destination: d, Source: source}}
+	p := &pursuit{e: e, person: true, call: &semel.Call{Scope: o.Scope, Key: o.Key, Request: o.Request, Contract: current, Destination: d, Source: source}}
 	out, err := p.follow(ctx)
 	if err != nil {
 		return notAsked(err)

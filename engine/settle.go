@@ -84,15 +84,16 @@ func (e *Engine) settle(ctx context.Context, o semel.Operation, s Settlement) (s
 		}
 	}
 	switch {
-	case o.Incident != "":
-		ev.Kind, ev.Correction = semel.EvIncident, correction
 	case o.State == semel.InProgress:
 		return o, &semel.InputError{Field: "operation", Problem: "is in progress", Hint: "wait for its answer, at the latest until " + o.LeaseUntil.Format(time.RFC3339)}
-	case o.State != semel.Unknown:
+	case o.State != semel.Unknown && o.Incident == "":
 		return o, e.settledBefore(ctx, o)
 	case !s.Happened && !s.Force && now.Before(o.QuietAt()):
 		return o, &semel.InputError{Field: "did-not-happen", Problem: "is too early: the request may still be running until " + o.QuietAt().Format(time.RFC3339),
 			Hint: "wait until then, or override it with --force and a reason"}
+	}
+	if o.Incident != "" {
+		ev.Kind, ev.Correction = semel.EvIncident, correction
 	}
 	return e.commit(ctx, o, ev, e.newID())
 }

@@ -109,8 +109,8 @@ func (s *Store) judge(ctx context.Context, w *writer) error {
 
 func (s *Store) suspicion(st stamp) error {
 	until := fromNano(st.suspect).Format(time.RFC3339)
-	return fmt.Errorf("%w: database %s was restored from an older copy: claims made after %s may be missing, so nothing is sent: "+
-		"find out what was sent since, then run semel store accept --whole-until %s", semel.ErrUnavailable, s.path, until, until)
+	return fmt.Errorf("%w: claims made in %s after %s may be missing, so nothing is sent: "+
+		"find out what was sent since, then run semel migrate accept --whole-until %s", semel.ErrRestored, s.path, until, until)
 }
 
 // note moves the mark after a commit.
