@@ -7,6 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/semel-dev/semel"
 )
 
 // A backup restored to a point in time, and a standby that took over, go on in
@@ -100,8 +102,8 @@ func (s *server) judge(ctx context.Context, conn *pgx.Conn) error {
 		return nil
 	}
 	until := r.WholeUntil.Format(time.RFC3339)
-	suspicion := fmt.Errorf("%s was restored, or a standby took over: claims made after %s may be missing, so nothing is sent: "+
-		"find out what was sent since, then run semel store accept --whole-until %s", s, until, until)
+	suspicion := fmt.Errorf("%w, or a standby took over: claims made in %s after %s may be missing, so nothing is sent: "+
+		"find out what was sent since, then run semel store accept --whole-until %s", semel.ErrRestored, s, until, until)
 	s.suspect.Store(&suspicion)
 	return nil
 }

@@ -110,7 +110,7 @@ func (s *Store) judge(ctx context.Context, w *writer) error {
 func (s *Store) suspicion(st stamp) error {
 	until := fromNano(st.suspect).Format(time.RFC3339)
 	return fmt.Errorf("%w: claims made in %s after %s may be missing, so nothing is sent: "+
-		"find out what was sent since, then run semel migrate accept --whole-until %s", semel.ErrRestored, s.path, until, until)
+		"find out what was sent since, then run semel store accept --whole-until %s", semel.ErrRestored, s.path, until, until)
 }
 
 // note moves the mark after a commit.
