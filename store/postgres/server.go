@@ -25,6 +25,7 @@ var session = map[string]string{
 	"default_transaction_isolation": "read committed",
 	"lock_timeout":                  "1s",
 	"enable_seqscan":                "off", // a plan made while a table was small must not walk it when it is large
+	"plan_cache_mode":               "force_generic_plan",
 	"application_name":              "semel",
 }
 

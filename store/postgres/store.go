@@ -55,6 +55,7 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 	s := &Store{}
 	config := server.config.Copy()
 	config.MaxConns = int32(opts.Readers) //nolint:gosec // a small number
+	// Reads are planned with their values; commits are all alike.
 	if !server.pooled.Load() {
 		config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
 	}
