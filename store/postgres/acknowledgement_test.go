@@ -19,9 +19,9 @@ type proxy struct {
 	listener net.Listener
 	server   string
 	wg       sync.WaitGroup
-	// requests and answers are how many more reads of each direction pass
-	// before the connection is cut; negative for all.
+	// A cut loses the next request or answer, and the connection with it.
 	cutRequests, cutAnswers, refuse atomic.Bool
+	spare                           atomic.Int64 // reads that pass before a cut
 	cuts                            atomic.Int64
 }
 
@@ -72,7 +72,7 @@ func (p *proxy) copy(to io.Writer, from io.Reader, cut *atomic.Bool) {
 		if err != nil {
 			return
 		}
-		if cut.CompareAndSwap(true, false) {
+		if cut.Load() && p.spare.Add(-1) < 0 && cut.CompareAndSwap(true, false) {
 			p.cuts.Add(1)
 			return
 		}

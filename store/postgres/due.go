@@ -132,12 +132,14 @@ set swept = greatest(swept, $1::timestamptz)`
 	if !first && to.Sub(s.sweep.mark) < time.Second {
 		return nil
 	}
-	var batch pgx.Batch
-	batch.Queue(update, firstID(s.sweep.mark), firstID(to))
-	if s.clock.shifted() == 0 { // what a drill's clock says concerns nobody else
-		batch.Queue(move, to)
-	}
-	err := s.read(ctx, func(ctx context.Context) error { return s.pool.SendBatch(ctx, &batch).Close() })
+	err := s.read(ctx, func(ctx context.Context) error {
+		var batch pgx.Batch // a batch remembers statements of the connection that it was sent on
+		batch.Queue(update, firstID(s.sweep.mark), firstID(to))
+		if s.clock.shifted() == 0 { // what a drill's clock says concerns nobody else
+			batch.Queue(move, to)
+		}
+		return s.pool.SendBatch(ctx, &batch).Close()
+	})
 	if err == nil && to.After(s.sweep.mark) {
 		s.sweep.mark = to
 	}
