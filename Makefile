@@ -45,14 +45,15 @@ fuzz: install ## run each fuzz test for FUZZTIME
 		done; \
 	done
 
-SOAK := $(wildcard soak)
+OPERATIONS ?= 20000
+SEED ?= 0
 .PHONY: soak
-soak: install ## run for hours what otherwise runs for seconds
-	$(if $(SOAK),go test -count=1 -timeout=0 ./soak/...)
+soak: install ## break 20,000 operations in every way for a quarter of an hour, and count
+	go test -count=1 -timeout=0 -v ./soak -operations $(OPERATIONS) -during 5m -seed $(SEED) -results results
 
 .PHONY: soak-short
-soak-short: install ## run the soak tests for a minute
-	$(if $(SOAK),go test -count=1 -short ./soak/...)
+soak-short: install ## do the same with 1,000 operations in a minute
+	go test -count=1 -v ./soak -operations 1000 -during 20s -seed $(SEED)
 
 .PHONY: bench
 bench: install ## measure
