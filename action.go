@@ -80,8 +80,10 @@ func (a Action[In, Out]) call(in In) (Call, error) {
 	}
 	key := a.Key(in)
 	if again := a.Key(in); again != key {
-		return Call{}, &InputError{Field: "key", Problem: fmt.Sprintf("is %q and then %q for one input", key, again),
-			Hint: "make it from the input alone, without time, randomness or counters"}
+		return Call{}, &InputError{
+			Field: "key", Problem: fmt.Sprintf("is %q and then %q for one input", key, again),
+			Hint: "make it from the input alone, without time, randomness or counters",
+		}
 	}
 	request, err := a.request(in)
 	if err != nil {

@@ -55,8 +55,10 @@ func TestActionBecomesOneCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := semel.Call{Action: "charge", Key: "4417-charge", Contract: keyed(), Request: semel.Request{Connection: "stripe", Action: "charge", Kind: "call",
-		MediaType: "application/json", Body: []byte(`{"invoice":"4417","cents":9007199254740993}`), Volatile: []string{"sent_at"}}}
+	want := semel.Call{Action: "charge", Key: "4417-charge", Contract: keyed(), Request: semel.Request{
+		Connection: "stripe", Action: "charge", Kind: "call",
+		MediaType: "application/json", Body: []byte(`{"invoice":"4417","cents":9007199254740993}`), Volatile: []string{"sent_at"},
+	}}
 	want.Contract.Owner = "billing@example.com"
 	if diff := cmp.Diff(want, g.call, cmp.Exporter(anyType)); diff != "" {
 		t.Error(diff)

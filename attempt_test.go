@@ -28,8 +28,10 @@ func TestLookupsSinceTheLastClaimAreCounted(t *testing.T) {
 
 // M35: while an outcome stays unknown, the latest evidence says why.
 func TestLatestEvidenceSaysWhyItIsUnknown(t *testing.T) {
-	for _, ev := range []semel.Event{absent(t0, 20*time.Second), event(semel.EvNoAnswer, 0, 20*time.Second), event(semel.EvRefused, 2, 20*time.Second),
-		event(semel.EvCancelled, 2, 20*time.Second), event(semel.EvLost, 1, 20*time.Second)} {
+	for _, ev := range []semel.Event{
+		absent(t0, 20*time.Second), event(semel.EvNoAnswer, 0, 20*time.Second), event(semel.EvRefused, 2, 20*time.Second),
+		event(semel.EvCancelled, 2, 20*time.Second), event(semel.EvLost, 1, 20*time.Second),
+	} {
 		base := replay(t, keyed(), claim(1, 0), lost1, claim2, lost2)
 		base.Reason = "before"
 		if o := apply(t, base, ev); o.Reason != "before" {

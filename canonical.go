@@ -100,8 +100,10 @@ func parseObject(dec *json.Decoder, path string, depth int) (any, error) {
 	slices.SortFunc(object, func(a, b member) int { return strings.Compare(a.name, b.name) })
 	for i := 1; i < len(object); i++ {
 		if object[i].name == object[i-1].name {
-			return nil, &InputError{Field: memberPath(path, object[i].name), Problem: "appears twice",
-				Hint: "readers disagree on which one counts: send it once"}
+			return nil, &InputError{
+				Field: memberPath(path, object[i].name), Problem: "appears twice",
+				Hint: "readers disagree on which one counts: send it once",
+			}
 		}
 	}
 	return object, nil

@@ -126,8 +126,15 @@ func (c *Contract) Validate() error {
 	for _, d := range []struct {
 		name string
 		time.Duration
-	}{{"window", c.Window}, {"visible-after", c.VisibleAfter}, {"max-processing", c.MaxProcessing}, {"timeout", c.Timeout},
-		{"write timeout", c.WriteTimeout}, {"skew", c.Skew}, {"backoff", c.Backoff}} {
+	}{
+		{"window", c.Window},
+		{"visible-after", c.VisibleAfter},
+		{"max-processing", c.MaxProcessing},
+		{"timeout", c.Timeout},
+		{"write timeout", c.WriteTimeout},
+		{"skew", c.Skew},
+		{"backoff", c.Backoff},
+	} {
 		if d.Duration < 0 {
 			return &InputError{Field: d.name, Problem: fmt.Sprintf("is negative (%v)", d.Duration), Hint: "give a duration such as 10s"}
 		}
@@ -139,20 +146,26 @@ func (c *Contract) Validate() error {
 	}
 	switch {
 	case !slices.Contains(Protections(), c.Protection):
-		return &InputError{Field: "protection", Problem: fmt.Sprintf("%q is unknown", c.Protection),
-			Hint: "use one of transactional, commutes, absolute, keyed, lookup, none"}
+		return &InputError{
+			Field: "protection", Problem: fmt.Sprintf("%q is unknown", c.Protection),
+			Hint: "use one of transactional, commutes, absolute, keyed, lookup, none",
+		}
 	case c.OnFailed != "" && c.OnFailed != Rerun && c.OnFailed != ReturnFailed:
 		return &InputError{Field: "on-failed", Problem: fmt.Sprintf("%q is unknown", c.OnFailed), Hint: "use rerun or return"}
 	case c.Protection == Keyed && c.Window == 0:
-		return &InputError{Field: "window", Problem: "is missing",
-			Hint: "keyed protection needs to know how long the destination honours a key, for example --window 24h"}
+		return &InputError{
+			Field: "window", Problem: "is missing",
+			Hint: "keyed protection needs to know how long the destination honours a key, for example --window 24h",
+		}
 	case c.Protection == Lookup && !c.looksUp():
 		return &InputError{Field: "lookup", Problem: "is missing", Hint: "lookup protection needs a place to look, for example --lookup URL"}
 	case c.AbsenceIsProof && !c.looksUp():
 		return &InputError{Field: "absence-is-proof", Problem: "has no lookup to speak of", Hint: "declare the lookup, or leave it out"}
 	case c.AbsenceIsProof && c.MaxProcessing == 0:
-		return &InputError{Field: "max-processing", Problem: "is missing",
-			Hint: "absence proves nothing until the longest time a request may still be running has passed: declare it"}
+		return &InputError{
+			Field: "max-processing", Problem: "is missing",
+			Hint: "absence proves nothing until the longest time a request may still be running has passed: declare it",
+		}
 	}
 	return nil
 }

@@ -51,21 +51,33 @@ func TestStricterNeverAllowsMoreThanEither(t *testing.T) {
 		{"faster", with(func(c *semel.Contract) { c.MaxProcessing = hour }), base, with(func(c *semel.Contract) { c.MaxProcessing = hour })},
 		{"absence no longer proves", base, with(func(c *semel.Contract) { c.AbsenceIsProof = false }), with(func(c *semel.Contract) { c.AbsenceIsProof = false })},
 		{"absence did not prove", with(func(c *semel.Contract) { c.AbsenceIsProof = false }), base, with(func(c *semel.Contract) { c.AbsenceIsProof = false })},
-		{"processing no longer declared: no proof, and a resend still ends in time", with(func(c *semel.Contract) { c.MaxProcessing = hour }),
-			with(func(c *semel.Contract) { c.MaxProcessing = 0 }), with(func(c *semel.Contract) { c.MaxProcessing, c.AbsenceIsProof = hour, false })},
-		{"processing not declared before: no proof, and the attempt timeout counts", with(func(c *semel.Contract) { c.MaxProcessing, c.Timeout = 0, hour }),
-			base, with(func(c *semel.Contract) { c.MaxProcessing, c.Timeout, c.AbsenceIsProof = hour, hour, false })},
-		{"processing never declared: the longer attempt timeout counts", with(func(c *semel.Contract) { c.MaxProcessing, c.AbsenceIsProof = 0, false }),
+		{
+			"processing no longer declared: no proof, and a resend still ends in time", with(func(c *semel.Contract) { c.MaxProcessing = hour }),
+			with(func(c *semel.Contract) { c.MaxProcessing = 0 }), with(func(c *semel.Contract) { c.MaxProcessing, c.AbsenceIsProof = hour, false }),
+		},
+		{
+			"processing not declared before: no proof, and the attempt timeout counts", with(func(c *semel.Contract) { c.MaxProcessing, c.Timeout = 0, hour }),
+			base, with(func(c *semel.Contract) { c.MaxProcessing, c.Timeout, c.AbsenceIsProof = hour, hour, false }),
+		},
+		{
+			"processing never declared: the longer attempt timeout counts", with(func(c *semel.Contract) { c.MaxProcessing, c.AbsenceIsProof = 0, false }),
 			with(func(c *semel.Contract) { c.MaxProcessing, c.AbsenceIsProof, c.Timeout = 0, false, hour }),
-			with(func(c *semel.Contract) { c.MaxProcessing, c.AbsenceIsProof = hour, false })},
-		{"keys no longer honoured", base, with(func(c *semel.Contract) { c.Protection, c.Window = semel.Lookup, 0 }),
-			with(func(c *semel.Contract) { c.Protection, c.Window = semel.Lookup, 0 })},
-		{"keys not honoured before", with(func(c *semel.Contract) { c.Protection, c.Window = semel.Lookup, 0 }), base,
-			with(func(c *semel.Contract) { c.Protection, c.Window = semel.Lookup, 0 })},
-		{"budget, address and owner stay those of the first claim", base,
+			with(func(c *semel.Contract) { c.MaxProcessing, c.AbsenceIsProof = hour, false }),
+		},
+		{
+			"keys no longer honoured", base, with(func(c *semel.Contract) { c.Protection, c.Window = semel.Lookup, 0 }),
+			with(func(c *semel.Contract) { c.Protection, c.Window = semel.Lookup, 0 }),
+		},
+		{
+			"keys not honoured before", with(func(c *semel.Contract) { c.Protection, c.Window = semel.Lookup, 0 }), base,
+			with(func(c *semel.Contract) { c.Protection, c.Window = semel.Lookup, 0 }),
+		},
+		{
+			"budget, address and owner stay those of the first claim", base,
 			with(func(c *semel.Contract) {
 				c.Attempts, c.LookupURL, c.Owner, c.OnFailed = 99, "https://elsewhere.example", "eve", semel.ReturnFailed
-			}), base},
+			}), base,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, c.pinned.Stricter(c.current)); diff != "" {

@@ -56,6 +56,7 @@ var layers = map[string][]string{
 	"mutants":                     {},
 	"examples":                    {"*"},
 	"soak":                        {"*"},
+	"docs":                        {"*"},
 }
 
 // guarded says who, besides tests, may import a package at all. For the named
@@ -73,6 +74,7 @@ var guarded = map[string][]string{
 	"mutants":                     {},
 	"examples":                    {},
 	"soak":                        {},
+	"docs":                        {},
 }
 
 // standardOnly are packages that import neither ours nor anyone else's.

@@ -27,12 +27,20 @@ func (f Fingerprint) String() string { return fmt.Sprintf("%d:%s", f[0], hex.Enc
 
 // Validate reports what is wrong with r as a request that can be claimed.
 func (r *Request) Validate() error {
+	_, err := r.Fingerprint()
+	return err
+}
+
+// check reports what is wrong with r before anything is computed from it.
+func (r *Request) check() error {
 	if r.Kind == "" {
 		return &InputError{Field: "request", Problem: "names no kind of destination"}
 	}
 	if len(r.Body) > MaxBody {
-		return &InputError{Field: "body", Problem: fmt.Sprintf("has %d bytes, the limit is %d", len(r.Body), MaxBody),
-			Hint: "send a reference to the data instead"}
+		return &InputError{
+			Field: "body", Problem: fmt.Sprintf("has %d bytes, the limit is %d", len(r.Body), MaxBody),
+			Hint: "send a reference to the data instead",
+		}
 	}
 	for _, a := range r.Args {
 		if strings.IndexByte(a, 0) >= 0 {
@@ -48,14 +56,16 @@ func (r *Request) Validate() error {
 			return &InputError{Field: "header " + name, Problem: "is a credential, which is never stored", Hint: "name it in Withheld"}
 		}
 	}
-	_, err := r.Fingerprint()
-	return err
+	return nil
 }
 
 // Fingerprint computes the identity of the request. It fails with *InputError
 // when two readers could read the request differently, for example when a JSON
 // member appears twice.
 func (r *Request) Fingerprint() (Fingerprint, error) {
+	if err := r.check(); err != nil {
+		return Fingerprint{}, err
+	}
 	parts, err := r.parts()
 	if err != nil {
 		return Fingerprint{}, err
@@ -97,8 +107,10 @@ func (r *Request) parts() ([]part, error) {
 			return nil, &InputError{Field: "url", Problem: fmt.Sprintf("%q has no scheme or host", r.URL), Hint: "write it as https://host/path"}
 		}
 		if u.User != nil {
-			return nil, &InputError{Field: "url", Problem: "contains a user name or a password, which would be stored",
-				Hint: "give it as a header, or as a secret of a connection"}
+			return nil, &InputError{
+				Field: "url", Problem: "contains a user name or a password, which would be stored",
+				Hint: "give it as a header, or as a secret of a connection",
+			}
 		}
 		port := u.Port()
 		if port == "" {

@@ -205,8 +205,10 @@ func TestAmbiguousBodiesAreRefused(t *testing.T) {
 // Law 9: every part of a request is in its fingerprint.
 func TestEveryPartOfARequestIsItsIdentity(t *testing.T) {
 	base := func() *semel.Request {
-		return &semel.Request{Kind: "http", Method: "POST", URL: "https://pay.example/charges?x=1", MediaType: "text/plain", Body: []byte("a"),
-			Header: map[string]string{"X-Account": "acct-1"}, Args: []string{"pay", "4417"}, Connection: "bank"}
+		return &semel.Request{
+			Kind: "http", Method: "POST", URL: "https://pay.example/charges?x=1", MediaType: "text/plain", Body: []byte("a"),
+			Header: map[string]string{"X-Account": "acct-1"}, Args: []string{"pay", "4417"}, Connection: "bank",
+		}
 	}
 	for _, c := range []struct {
 		name   string

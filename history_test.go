@@ -48,8 +48,10 @@ func closing(s semel.State, at time.Duration) semel.Event {
 
 // keyed is a destination that honours a key for a day and can be asked.
 func keyed() semel.Contract {
-	return semel.Contract{Protection: semel.Keyed, Window: 24 * time.Hour, Timeout: 10 * time.Second, CanLookUp: true,
-		AbsenceIsProof: true, MaxProcessing: time.Minute, VisibleAfter: 10 * time.Second}
+	return semel.Contract{
+		Protection: semel.Keyed, Window: 24 * time.Hour, Timeout: 10 * time.Second, CanLookUp: true,
+		AbsenceIsProof: true, MaxProcessing: time.Minute, VisibleAfter: 10 * time.Second,
+	}
 }
 
 // lookup is a destination that knows no keys and can be asked.
@@ -63,8 +65,10 @@ func lookup() semel.Contract {
 func unprotected() semel.Contract { return semel.Contract{Protection: semel.Unprotected} }
 
 func identity(c semel.Contract) semel.Identity {
-	return semel.Identity{ID: semel.NewID(t0, [10]byte{1}), Scope: "acct-1/charge", Key: "ord-100",
-		Request: semel.Request{Kind: "call", Body: []byte(`{}`)}, Contract: c}
+	return semel.Identity{
+		ID: semel.NewID(t0, [10]byte{1}), Scope: "acct-1/charge", Key: "ord-100",
+		Request: semel.Request{Kind: "call", Body: []byte(`{}`)}, Contract: c,
+	}
 }
 
 // replay applies the events to an operation that nobody claimed.
@@ -126,39 +130,75 @@ type history struct {
 
 // Law 8 and the table: only what can be repeated is sent again.
 var claimHistories = []history{
-	{"an unknown outcome without protection is never claimed again",
-		unprotected(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second)}, "unknown open 1"},
+	{
+		"an unknown outcome without protection is never claimed again",
+		unprotected(),
+		[]semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second)},
+		"unknown open 1",
+	},
 }
 
 // Law 6: what an older attempt or a slow lookup reports is never dropped.
 var olderHistories = []history{
-	{"an older worker that stopped before sending closes its attempt",
-		keyed(), []semel.Event{claim(1, 0), event(semel.EvLapsed, 1, 30*time.Second), claim(2, 31*time.Second), event(semel.EvCancelled, 1, 32*time.Second)},
-		"in_progress open 2"},
-	{"a lookup that ends after a resend began is kept",
-		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 10*time.Second), absent(after(9*time.Second), 11*time.Second)},
-		"in_progress open 1,2"},
-	{"a lookup without an answer that ends after a resend began is kept",
-		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 10*time.Second), event(semel.EvNoAnswer, 0, 11*time.Second)},
-		"in_progress open 1,2"},
-	{"a contradiction from outside is kept while an attempt runs",
-		keyed(), []semel.Event{claim(1, 0), event(semel.EvContradiction, 0, time.Second), event(semel.EvRefused, 1, 2*time.Second)},
-		"unknown incident"},
+	{
+		"an older worker that stopped before sending closes its attempt",
+		keyed(),
+		[]semel.Event{claim(1, 0), event(semel.EvLapsed, 1, 30*time.Second), claim(2, 31*time.Second), event(semel.EvCancelled, 1, 32*time.Second)},
+		"in_progress open 2",
+	},
+	{
+		"a lookup that ends after a resend began is kept",
+		keyed(),
+		[]semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 10*time.Second), absent(after(9*time.Second), 11*time.Second)},
+		"in_progress open 1,2",
+	},
+	{
+		"a lookup without an answer that ends after a resend began is kept",
+		keyed(),
+		[]semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 10*time.Second), event(semel.EvNoAnswer, 0, 11*time.Second)},
+		"in_progress open 1,2",
+	},
+	{
+		"a contradiction from outside is kept while an attempt runs",
+		keyed(),
+		[]semel.Event{claim(1, 0), event(semel.EvContradiction, 0, time.Second), event(semel.EvRefused, 1, 2*time.Second)},
+		"unknown incident",
+	},
 }
 
 // Law 7: absence that was disproved, or an outcome a person took back, leaves
 // open attempts, so the next "not found" needs its time again.
 var reopenHistories = []history{
-	{"an effect reported after a failure opens its attempts again",
-		lookup(), []semel.Event{claim(1, 0), event(semel.EvRefused, 1, time.Second), confirmed(1, "ch_1", 2*time.Second)}, "unknown open 1 incident"},
-	{"an answer under an open incident stays open",
-		lookup(), []semel.Event{claim(1, 0), mismatch(1, time.Second), confirmed(1, "ch_1", 2*time.Second)}, "unknown open 1 incident"},
-	{"nothing found at once proves nothing after a correction to unknown",
-		lookup(), []semel.Event{claim(1, 0), event(semel.EvRefused, 1, time.Second), confirmed(1, "ch_1", 2*time.Second),
-			closing(semel.Unknown, 3*time.Second), absent(after(4*time.Second), 5*time.Second)}, "unknown open 1"},
-	{"nothing found at once proves nothing after a completion was taken back",
-		lookup(), []semel.Event{claim(1, 0), confirmed(1, "ch_1", 2*time.Second), event(semel.EvContradiction, 0, 3*time.Second),
-			closing(semel.Unknown, 4*time.Second), absent(after(5*time.Second), 6*time.Second)}, "unknown open 1"},
+	{
+		"an effect reported after a failure opens its attempts again",
+		lookup(),
+		[]semel.Event{claim(1, 0), event(semel.EvRefused, 1, time.Second), confirmed(1, "ch_1", 2*time.Second)},
+		"unknown open 1 incident",
+	},
+	{
+		"an answer under an open incident stays open",
+		lookup(),
+		[]semel.Event{claim(1, 0), mismatch(1, time.Second), confirmed(1, "ch_1", 2*time.Second)},
+		"unknown open 1 incident",
+	},
+	{
+		"nothing found at once proves nothing after a correction to unknown",
+		lookup(),
+		[]semel.Event{
+			claim(1, 0), event(semel.EvRefused, 1, time.Second), confirmed(1, "ch_1", 2*time.Second),
+			closing(semel.Unknown, 3*time.Second), absent(after(4*time.Second), 5*time.Second),
+		},
+		"unknown open 1",
+	},
+	{
+		"nothing found at once proves nothing after a completion was taken back",
+		lookup(),
+		[]semel.Event{
+			claim(1, 0), confirmed(1, "ch_1", 2*time.Second), event(semel.EvContradiction, 0, 3*time.Second),
+			closing(semel.Unknown, 4*time.Second), absent(after(5*time.Second), 6*time.Second),
+		},
+		"unknown open 1",
+	},
 }
 
 // retained is the destination's error for the key that attempt n sent.
@@ -166,21 +206,36 @@ func retained(n int, at time.Duration) semel.Event { return event(semel.EvRetain
 
 // Law 5 and law 3: a retained error speaks for one destination key.
 var keyHistories = []history{
-	{"an error retained under the old key says nothing about the new one",
-		keyed(), []semel.Event{claim(1, 0), retained(1, time.Second), claim(2, time.Minute), event(semel.EvLost, 2, 61*time.Second), retained(1, 62*time.Second)},
-		"unknown open 2"},
-	{"an error retained under the old key does not contradict the new one",
-		keyed(), []semel.Event{claim(1, 0), retained(1, time.Second), claim(2, time.Minute), confirmed(2, "ch_2", 61*time.Second), retained(1, 62*time.Second)},
-		"completed"},
-	{"an error retained under the key of a completed operation contradicts it",
-		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, time.Minute), confirmed(2, "ch_2", 61*time.Second), retained(1, 62*time.Second)},
-		"completed incident"},
-	{"two keys are two effects, also without identifiers",
-		keyed(), []semel.Event{claim(1, 0), retained(1, time.Second), claim(2, time.Minute), confirmed(1, "", 61*time.Second), confirmed(2, "", 62*time.Second)},
-		"completed incident"},
-	{"one key is one effect, also without identifiers",
-		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, time.Second), claim(2, time.Minute), confirmed(1, "", 61*time.Second), confirmed(2, "", 62*time.Second)},
-		"completed"},
+	{
+		"an error retained under the old key says nothing about the new one",
+		keyed(),
+		[]semel.Event{claim(1, 0), retained(1, time.Second), claim(2, time.Minute), event(semel.EvLost, 2, 61*time.Second), retained(1, 62*time.Second)},
+		"unknown open 2",
+	},
+	{
+		"an error retained under the old key does not contradict the new one",
+		keyed(),
+		[]semel.Event{claim(1, 0), retained(1, time.Second), claim(2, time.Minute), confirmed(2, "ch_2", 61*time.Second), retained(1, 62*time.Second)},
+		"completed",
+	},
+	{
+		"an error retained under the key of a completed operation contradicts it",
+		keyed(),
+		[]semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, time.Minute), confirmed(2, "ch_2", 61*time.Second), retained(1, 62*time.Second)},
+		"completed incident",
+	},
+	{
+		"two keys are two effects, also without identifiers",
+		keyed(),
+		[]semel.Event{claim(1, 0), retained(1, time.Second), claim(2, time.Minute), confirmed(1, "", 61*time.Second), confirmed(2, "", 62*time.Second)},
+		"completed incident",
+	},
+	{
+		"one key is one effect, also without identifiers",
+		keyed(),
+		[]semel.Event{claim(1, 0), event(semel.EvLost, 1, time.Second), claim(2, time.Minute), confirmed(1, "", 61*time.Second), confirmed(2, "", 62*time.Second)},
+		"completed",
+	},
 }
 
 func TestGenerationChangesOnlyByARecordedAct(t *testing.T) {
@@ -198,13 +253,22 @@ func TestGenerationChangesOnlyByARecordedAct(t *testing.T) {
 		{"a retained error needs a new key", []semel.Event{claim(1, 0), retained(1, time.Second)}, 1},
 		{"a retained error reported after a refusal needs a new key", []semel.Event{claim(1, 0), event(semel.EvRefused, 1, time.Second), retained(1, 2*time.Second)}, 1},
 		{"a person chose a new key", []semel.Event{claim(1, 0), event(semel.EvLost, 1, time.Second), newKey}, 1},
-		{"a refusal reported after a person chose a new key leaves that choice",
-			[]semel.Event{claim(1, 0), event(semel.EvLost, 1, time.Second), newKey, event(semel.EvRefused, 1, 2*time.Hour)}, 1},
+		{
+			"a refusal reported after a person chose a new key leaves that choice",
+			[]semel.Event{claim(1, 0), event(semel.EvLost, 1, time.Second), newKey, event(semel.EvRefused, 1, 2*time.Hour)},
+			1,
+		},
 		{"the same retained error, twice, is one new key", []semel.Event{claim(1, 0), retained(1, time.Second), retained(1, 2*time.Second)}, 1},
-		{"an old retained error does not burn the new key",
-			[]semel.Event{claim(1, 0), retained(1, time.Second), claim(2, time.Minute), event(semel.EvRefused, 2, 61*time.Second), retained(1, 62*time.Second)}, 1},
-		{"an effect under the old key takes the new key back",
-			[]semel.Event{claim(1, 0), retained(1, time.Second), confirmed(1, "ch_1", 2*time.Second), closing(semel.Unknown, 3*time.Second)}, 0},
+		{
+			"an old retained error does not burn the new key",
+			[]semel.Event{claim(1, 0), retained(1, time.Second), claim(2, time.Minute), event(semel.EvRefused, 2, 61*time.Second), retained(1, 62*time.Second)},
+			1,
+		},
+		{
+			"an effect under the old key takes the new key back",
+			[]semel.Event{claim(1, 0), retained(1, time.Second), confirmed(1, "ch_1", 2*time.Second), closing(semel.Unknown, 3*time.Second)},
+			0,
+		},
 	} {
 		t.Run(h.name, func(t *testing.T) {
 			o := replay(t, keyed(), h.events...)
@@ -241,25 +305,63 @@ func named(kind semel.EventKind, n int, reference string, at time.Duration) seme
 
 // "completed: second, different effect reported".
 var duplicateHistories = []history{
-	{"another identifier is another effect, wherever it stands",
-		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, time.Second), claim(2, time.Minute), confirmed(2, "ch_1", 61*time.Second),
-			named(semel.EvConfirmed, 1, "ch_2", 62*time.Second)}, "completed incident"},
-	{"the identifier beside a result counts",
-		keyed(), []semel.Event{claim(1, 0), named(semel.EvConfirmed, 1, "ch_1", 61*time.Second), found("ch_2", 62*time.Second)}, "completed incident"},
-	{"the same identifier is the same effect",
-		unprotected(), []semel.Event{claim(1, 0), event(semel.EvRefused, 1, time.Second), claim(2, time.Minute), confirmed(1, "m1", 61*time.Second),
-			confirmed(2, "m1", 62*time.Second)}, "completed"},
-	{"two attempts without protection are two effects",
-		unprotected(), []semel.Event{claim(1, 0), event(semel.EvRefused, 1, time.Second), claim(2, time.Minute), confirmed(1, "", 61*time.Second),
-			confirmed(2, "", 62*time.Second)}, "completed incident"},
-	{"the only attempt that could have acted, found and then confirmed, is one effect",
-		lookup(), []semel.Event{claim(1, 0), event(semel.EvRefused, 1, time.Second), claim(2, time.Minute), event(semel.EvLost, 2, 61*time.Second),
-			found("", 62*time.Second), confirmed(2, "ch_1", 63*time.Second)}, "completed"},
-	{"a lookup that names no identifier tells of no second effect",
-		lookup(), []semel.Event{claim(1, 0), event(semel.EvRefused, 1, time.Second), claim(2, time.Minute), confirmed(2, "ch_1", 61*time.Second),
-			found("", 62*time.Second)}, "completed"},
-	{"a callback without an attempt speaks of the only one",
-		unprotected(), []semel.Event{claim(1, 0), confirmed(1, "", time.Second), confirmed(0, "", 2*time.Second)}, "completed"},
+	{
+		"another identifier is another effect, wherever it stands",
+		keyed(),
+		[]semel.Event{
+			claim(1, 0), event(semel.EvLost, 1, time.Second), claim(2, time.Minute), confirmed(2, "ch_1", 61*time.Second),
+			named(semel.EvConfirmed, 1, "ch_2", 62*time.Second),
+		},
+		"completed incident",
+	},
+	{
+		"the identifier beside a result counts",
+		keyed(),
+		[]semel.Event{claim(1, 0), named(semel.EvConfirmed, 1, "ch_1", 61*time.Second), found("ch_2", 62*time.Second)},
+		"completed incident",
+	},
+	{
+		"the same identifier is the same effect",
+		unprotected(),
+		[]semel.Event{
+			claim(1, 0), event(semel.EvRefused, 1, time.Second), claim(2, time.Minute), confirmed(1, "m1", 61*time.Second),
+			confirmed(2, "m1", 62*time.Second),
+		},
+		"completed",
+	},
+	{
+		"two attempts without protection are two effects",
+		unprotected(),
+		[]semel.Event{
+			claim(1, 0), event(semel.EvRefused, 1, time.Second), claim(2, time.Minute), confirmed(1, "", 61*time.Second),
+			confirmed(2, "", 62*time.Second),
+		},
+		"completed incident",
+	},
+	{
+		"the only attempt that could have acted, found and then confirmed, is one effect",
+		lookup(),
+		[]semel.Event{
+			claim(1, 0), event(semel.EvRefused, 1, time.Second), claim(2, time.Minute), event(semel.EvLost, 2, 61*time.Second),
+			found("", 62*time.Second), confirmed(2, "ch_1", 63*time.Second),
+		},
+		"completed",
+	},
+	{
+		"a lookup that names no identifier tells of no second effect",
+		lookup(),
+		[]semel.Event{
+			claim(1, 0), event(semel.EvRefused, 1, time.Second), claim(2, time.Minute), confirmed(2, "ch_1", 61*time.Second),
+			found("", 62*time.Second),
+		},
+		"completed",
+	},
+	{
+		"a callback without an attempt speaks of the only one",
+		unprotected(),
+		[]semel.Event{claim(1, 0), confirmed(1, "", time.Second), confirmed(0, "", 2*time.Second)},
+		"completed",
+	},
 }
 
 func TestProofThatAnOutcomeStandsKeepsTheRecordedAnswer(t *testing.T) {
@@ -275,28 +377,63 @@ func TestProofThatAnOutcomeStandsKeepsTheRecordedAnswer(t *testing.T) {
 
 // "completed: contradiction".
 var contradictionHistories = []history{
-	{"nothing found by a lookup that overlapped the answer contradicts nothing",
-		lookup(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), confirmed(1, "ch_1", 10*time.Second), absent(after(9*time.Second), 11*time.Second)},
-		"completed"},
-	{"nothing found once absence is proof contradicts",
-		lookup(), []semel.Event{claim(1, 0), confirmed(1, "ch_1", 10*time.Second), absent(after(time.Hour), time.Hour)}, "completed incident"},
-	{"an attempt that was refused does not put the moment of proof off",
-		lookup(), []semel.Event{claim(1, 0), event(semel.EvRefused, 1, 5*time.Second), claim(2, 10*time.Second), event(semel.EvLost, 2, 11*time.Second), found("ch_1", 12*time.Second),
-			absent(after(121*time.Second), time.Hour)}, "completed open 2 incident"},
-	{"a later attempt that was refused does not put the moment of proof off",
-		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, time.Hour), event(semel.EvRefused, 2, time.Hour), confirmed(1, "ch_1", time.Hour),
-			absent(after(111*time.Second), time.Hour)}, "completed incident"},
-	{"a later attempt that was cancelled does not put the moment of proof off",
-		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, time.Hour), event(semel.EvCancelled, 2, time.Hour), confirmed(1, "ch_1", time.Hour),
-			absent(after(111*time.Second), time.Hour)}, "completed incident"},
-	{"the only attempt, refused after a lookup found its effect, contradicts",
-		lookup(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), found("ch_1", 6*time.Second), event(semel.EvRefused, 1, 7*time.Second)},
-		"completed incident"},
-	{"one of two attempts, refused after a lookup found an effect, contradicts nothing",
-		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 6*time.Second), found("ch_1", 7*time.Second), event(semel.EvRefused, 2, 8*time.Second)},
-		"completed open 1"},
-	{"the attempt that completed it, cancelled before sending, contradicts",
-		lookup(), []semel.Event{claim(1, 0), confirmed(1, "ch_1", 6*time.Second), event(semel.EvCancelled, 1, 7*time.Second)}, "completed incident"},
+	{
+		"nothing found by a lookup that overlapped the answer contradicts nothing",
+		lookup(),
+		[]semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), confirmed(1, "ch_1", 10*time.Second), absent(after(9*time.Second), 11*time.Second)},
+		"completed",
+	},
+	{
+		"nothing found once absence is proof contradicts",
+		lookup(),
+		[]semel.Event{claim(1, 0), confirmed(1, "ch_1", 10*time.Second), absent(after(time.Hour), time.Hour)},
+		"completed incident",
+	},
+	{
+		"an attempt that was refused does not put the moment of proof off",
+		lookup(),
+		[]semel.Event{
+			claim(1, 0), event(semel.EvRefused, 1, 5*time.Second), claim(2, 10*time.Second), event(semel.EvLost, 2, 11*time.Second), found("ch_1", 12*time.Second),
+			absent(after(121*time.Second), time.Hour),
+		},
+		"completed open 2 incident",
+	},
+	{
+		"a later attempt that was refused does not put the moment of proof off",
+		keyed(),
+		[]semel.Event{
+			claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, time.Hour), event(semel.EvRefused, 2, time.Hour), confirmed(1, "ch_1", time.Hour),
+			absent(after(111*time.Second), time.Hour),
+		},
+		"completed incident",
+	},
+	{
+		"a later attempt that was cancelled does not put the moment of proof off",
+		keyed(),
+		[]semel.Event{
+			claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, time.Hour), event(semel.EvCancelled, 2, time.Hour), confirmed(1, "ch_1", time.Hour),
+			absent(after(111*time.Second), time.Hour),
+		},
+		"completed incident",
+	},
+	{
+		"the only attempt, refused after a lookup found its effect, contradicts",
+		lookup(),
+		[]semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), found("ch_1", 6*time.Second), event(semel.EvRefused, 1, 7*time.Second)},
+		"completed incident",
+	},
+	{
+		"one of two attempts, refused after a lookup found an effect, contradicts nothing",
+		keyed(),
+		[]semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 6*time.Second), found("ch_1", 7*time.Second), event(semel.EvRefused, 2, 8*time.Second)},
+		"completed open 1",
+	},
+	{
+		"the attempt that completed it, cancelled before sending, contradicts",
+		lookup(),
+		[]semel.Event{claim(1, 0), confirmed(1, "ch_1", 6*time.Second), event(semel.EvCancelled, 1, 7*time.Second)},
+		"completed incident",
+	},
 }
 
 // Law 7: "it did not happen" before its time needs an override and a reason,
@@ -306,8 +443,10 @@ func TestNoPersonSaysItDidNotHappenTooEarly(t *testing.T) {
 	// processing, 10 s visibility, 1 s skew.
 	quiet := 111 * time.Second
 	lost := replay(t, lookup(), claim(1, 0), event(semel.EvLost, 1, 5*time.Second))
-	for _, o := range []semel.Operation{lost, apply(t, lost, event(semel.EvContradiction, 0, 6*time.Second)),
-		replay(t, lookup(), claim(1, 0), event(semel.EvLost, 1, 4*time.Second), found("ch_1", 5*time.Second), event(semel.EvContradiction, 0, 6*time.Second))} {
+	for _, o := range []semel.Operation{
+		lost, apply(t, lost, event(semel.EvContradiction, 0, 6*time.Second)),
+		replay(t, lookup(), claim(1, 0), event(semel.EvLost, 1, 4*time.Second), found("ch_1", 5*time.Second), event(semel.EvContradiction, 0, 6*time.Second)),
+	} {
 		ev := semel.Event{Kind: semel.EvDidNotHappen, Reason: "asked the bank"}
 		if o.Incident != "" {
 			ev.Kind, ev.Correction = semel.EvIncident, semel.Failed
@@ -425,19 +564,29 @@ func TestWordsOfAnOutcome(t *testing.T) {
 		name, reason, incident, next string
 		events                       []semel.Event
 	}{
-		{"a failure does not keep the words of the doubt before it", "", "", "nothing happened; safe to try again",
-			[]semel.Event{claim(1, 0), lost, absent(after(time.Hour), time.Hour)}},
-		{"doubt does not keep the words of the failure before it", "", "an effect was reported after the operation was settled as failed (ch_1)",
+		{
+			"a failure does not keep the words of the doubt before it", "", "", "nothing happened; safe to try again",
+			[]semel.Event{claim(1, 0), lost, absent(after(time.Hour), time.Hour)},
+		},
+		{
+			"doubt does not keep the words of the failure before it", "", "an effect was reported after the operation was settled as failed (ch_1)",
 			"an effect was reported after the operation was settled as failed (ch_1); nothing is sent until a person closes this incident",
-			[]semel.Event{claim(1, 0), reason(event(semel.EvRefused, 1, time.Second), "card declined"), confirmed(1, "ch_1", 2*time.Second)}},
+			[]semel.Event{claim(1, 0), reason(event(semel.EvRefused, 1, time.Second), "card declined"), confirmed(1, "ch_1", 2*time.Second)},
+		},
 		{"a person is told why", "", "", "the evidence is such that only a person can tell whether it happened", []semel.Event{claim(1, 0), partial}},
-		{"a contradiction says what it is", "", "contradicting evidence: the morning report does not list it",
+		{
+			"a contradiction says what it is", "", "contradicting evidence: the morning report does not list it",
 			"contradicting evidence: the morning report does not list it; nothing is sent until a person closes this incident",
-			[]semel.Event{claim(1, 0), confirmed(1, "ch_1", time.Second), reason(event(semel.EvContradiction, 0, time.Hour), "the morning report does not list it")}},
-		{"an expired answer is not handed back", "", "", "it happened; its record has expired, and the answer with it",
-			[]semel.Event{claim(1, 0), confirmed(1, "ch_1", time.Second), expired}},
-		{"an expired failure", "card declined", "", "nothing happened; its record has expired",
-			[]semel.Event{claim(1, 0), reason(event(semel.EvRefused, 1, time.Second), "card declined"), expired}},
+			[]semel.Event{claim(1, 0), confirmed(1, "ch_1", time.Second), reason(event(semel.EvContradiction, 0, time.Hour), "the morning report does not list it")},
+		},
+		{
+			"an expired answer is not handed back", "", "", "it happened; its record has expired, and the answer with it",
+			[]semel.Event{claim(1, 0), confirmed(1, "ch_1", time.Second), expired},
+		},
+		{
+			"an expired failure", "card declined", "", "nothing happened; its record has expired",
+			[]semel.Event{claim(1, 0), reason(event(semel.EvRefused, 1, time.Second), "card declined"), expired},
+		},
 	} {
 		t.Run(h.name, func(t *testing.T) {
 			o := replay(t, lookup(), h.events...)
@@ -467,12 +616,24 @@ func TestLateCancelOfAnOlderAttemptLeavesAFailureRetryable(t *testing.T) {
 
 // M17: nothing that contradicts a settled outcome is dropped.
 var settledHistories = []history{
-	{"a mismatch reported after completion is an incident",
-		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 10*time.Second), confirmed(2, "ch_1", 11*time.Second),
-			mismatch(1, 12*time.Second)}, "completed open 1 incident"},
-	{"a mismatch reported after failure is an incident",
-		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 10*time.Second), event(semel.EvRetained, 2, 11*time.Second),
-			mismatch(1, 12*time.Second)}, "unknown open 1,2 incident"},
+	{
+		"a mismatch reported after completion is an incident",
+		keyed(),
+		[]semel.Event{
+			claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 10*time.Second), confirmed(2, "ch_1", 11*time.Second),
+			mismatch(1, 12*time.Second),
+		},
+		"completed open 1 incident",
+	},
+	{
+		"a mismatch reported after failure is an incident",
+		keyed(),
+		[]semel.Event{
+			claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 10*time.Second), event(semel.EvRetained, 2, 11*time.Second),
+			mismatch(1, 12*time.Second),
+		},
+		"unknown open 1,2 incident",
+	},
 }
 
 // mismatch is an answer that says the destination saw the key with another
@@ -486,18 +647,42 @@ func mismatch(n int, at time.Duration) semel.Event {
 // M17: a late answer that contradicts raises an incident, and a person can
 // always close it.
 var incidentHistories = []history{
-	{"a refusal never settles what an older answer disputes",
-		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 10*time.Second), mismatch(1, 11*time.Second),
-			event(semel.EvRefused, 2, 12*time.Second)}, "unknown open 1 incident"},
-	{"a retained error never settles what an older answer disputes",
-		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 10*time.Second), mismatch(1, 11*time.Second),
-			event(semel.EvRetained, 2, 12*time.Second)}, "unknown incident"},
-	{"a cancel never settles what an older answer disputes",
-		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 10*time.Second), mismatch(1, 11*time.Second),
-			event(semel.EvCancelled, 2, 12*time.Second)}, "unknown open 1 incident"},
-	{"such an incident can be closed",
-		keyed(), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 10*time.Second), mismatch(1, 11*time.Second),
-			event(semel.EvRefused, 2, 12*time.Second), closing(semel.Completed, time.Hour)}, "completed open 1"},
+	{
+		"a refusal never settles what an older answer disputes",
+		keyed(),
+		[]semel.Event{
+			claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 10*time.Second), mismatch(1, 11*time.Second),
+			event(semel.EvRefused, 2, 12*time.Second),
+		},
+		"unknown open 1 incident",
+	},
+	{
+		"a retained error never settles what an older answer disputes",
+		keyed(),
+		[]semel.Event{
+			claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 10*time.Second), mismatch(1, 11*time.Second),
+			event(semel.EvRetained, 2, 12*time.Second),
+		},
+		"unknown incident",
+	},
+	{
+		"a cancel never settles what an older answer disputes",
+		keyed(),
+		[]semel.Event{
+			claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 10*time.Second), mismatch(1, 11*time.Second),
+			event(semel.EvCancelled, 2, 12*time.Second),
+		},
+		"unknown open 1 incident",
+	},
+	{
+		"such an incident can be closed",
+		keyed(),
+		[]semel.Event{
+			claim(1, 0), event(semel.EvLost, 1, 5*time.Second), claim(2, 10*time.Second), mismatch(1, 11*time.Second),
+			event(semel.EvRefused, 2, 12*time.Second), closing(semel.Completed, time.Hour),
+		},
+		"completed open 1",
+	},
 }
 
 func TestUnknownIsClaimedAgainOnlyIfRepeatable(t *testing.T) {

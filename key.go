@@ -54,8 +54,10 @@ func validName(what, s string) error {
 	case s == "":
 		return &InputError{Field: what, Problem: "is empty", Hint: "give 1 to 255 bytes"}
 	case len(s) > MaxKeyLen:
-		return &InputError{Field: what, Problem: fmt.Sprintf("has %d bytes, the limit is %d", len(s), MaxKeyLen),
-			Hint: "use a shorter name for the same work, never a cut one"}
+		return &InputError{
+			Field: what, Problem: fmt.Sprintf("has %d bytes, the limit is %d", len(s), MaxKeyLen),
+			Hint: "use a shorter name for the same work, never a cut one",
+		}
 	case strings.IndexByte(s, 0) >= 0:
 		return &InputError{Field: what, Problem: "contains a NUL byte", Hint: "remove it"}
 	case !utf8.ValidString(s):
@@ -113,13 +115,17 @@ func (k Key) MintedAt() (t time.Time, ok bool) {
 func ParseID(s string) (ID, error) {
 	var id ID
 	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
-		return id, &InputError{Field: "operation id", Problem: fmt.Sprintf("%q is not a UUID", s),
-			Hint: "copy it from semel op list"}
+		return id, &InputError{
+			Field: "operation id", Problem: fmt.Sprintf("%q is not a UUID", s),
+			Hint: "copy it from semel op list",
+		}
 	}
 	b, err := hex.DecodeString(s[:8] + s[9:13] + s[14:18] + s[19:23] + s[24:])
 	if err != nil {
-		return id, &InputError{Field: "operation id", Problem: fmt.Sprintf("%q is not a UUID", s),
-			Hint: "copy it from semel op list"}
+		return id, &InputError{
+			Field: "operation id", Problem: fmt.Sprintf("%q is not a UUID", s),
+			Hint: "copy it from semel op list",
+		}
 	}
 	copy(id[:], b)
 	return id, nil

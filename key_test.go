@@ -117,9 +117,11 @@ func TestMintedKeysCarryTheirTime(t *testing.T) {
 	if other := semel.MintKey(at, [10]byte{0xff, 0xff, 0xff, 4, 5, 6, 7, 8, 9, 11}); other == key {
 		t.Error("two random parts, one key")
 	}
-	for _, natural := range []semel.Key{"", "invoice-4417-charge", "2026-11-29", semel.Key(strings.ToUpper(string(key))), " " + key, key + " ", key[:35],
+	for _, natural := range []semel.Key{
+		"", "invoice-4417-charge", "2026-11-29", semel.Key(strings.ToUpper(string(key))), " " + key, key + " ", key[:35],
 		semel.Key(strings.Replace(string(key), "-7", "-4", 1)), semel.Key(semel.DestinationKey("s", "k", 0)),
-		key[:19] + "0" + key[20:], key[:19] + "f" + key[20:]} {
+		key[:19] + "0" + key[20:], key[:19] + "f" + key[20:],
+	} {
 		if got, ok := natural.MintedAt(); ok {
 			t.Errorf("%q was minted at %v", natural, got)
 		}
@@ -139,8 +141,10 @@ func TestIDsSortByTimeAndReadBack(t *testing.T) {
 		}
 		before = id
 	}
-	for _, s := range []string{"", "x", before.String()[1:], before.String() + "0", strings.ReplaceAll(before.String(), "-", ""), strings.Replace(before.String(), "-", "+", 1),
-		"g" + before.String()[1:], "{" + before.String()[2:] + "}", strings.Repeat("é", 18)} {
+	for _, s := range []string{
+		"", "x", before.String()[1:], before.String() + "0", strings.ReplaceAll(before.String(), "-", ""), strings.Replace(before.String(), "-", "+", 1),
+		"g" + before.String()[1:], "{" + before.String()[2:] + "}", strings.Repeat("é", 18),
+	} {
 		if id, err := semel.ParseID(s); err == nil {
 			t.Errorf("%q reads as %s", s, id)
 		}

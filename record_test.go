@@ -35,8 +35,10 @@ func record(t *testing.T, id semel.Identity, events []semel.Event) semel.Record 
 func rich(t *testing.T, c semel.Contract) semel.Identity {
 	t.Helper()
 	id := identity(c)
-	id.Request = semel.Request{Connection: "stripe", Kind: "http", Method: "POST", URL: "https://pay.example/charges", Header: map[string]string{"X-A": "1"},
-		MediaType: "application/json", Args: []string{"a", ""}, Body: []byte(`{"to":9007199254740993}`), Volatile: []string{"id"}, Withheld: []string{"Authorization"}}
+	id.Request = semel.Request{
+		Connection: "stripe", Kind: "http", Method: "POST", URL: "https://pay.example/charges", Header: map[string]string{"X-A": "1"},
+		MediaType: "application/json", Args: []string{"a", ""}, Body: []byte(`{"to":9007199254740993}`), Volatile: []string{"id"}, Withheld: []string{"Authorization"},
+	}
 	id.Fingerprint = fingerprint(t, &id.Request)
 	return id
 }
@@ -171,8 +173,10 @@ func TestApplySharesNoResult(t *testing.T) {
 
 // The form in which evidence is stored never changes by accident.
 func TestStoredFormIsGolden(t *testing.T) {
-	ev := semel.Event{Kind: semel.EvLost, At: t0, Attempt: 2, By: "w1", Reason: "reset", Reference: "r", Result: &semel.Result{Reference: "ch_1", Status: 502, MediaType: "text/plain", Body: []byte("x"), Size: 9, SHA256: "ab"},
-		Lease: time.Second, SendWithin: 2, Token: semel.NewID(t0, [10]byte{1}), Incident: "i", Closed: true, CheckAfter: 3, Person: true, AskedAt: t0, Force: true, NewKey: true, Correction: semel.Failed}
+	ev := semel.Event{
+		Kind: semel.EvLost, At: t0, Attempt: 2, By: "w1", Reason: "reset", Reference: "r", Result: &semel.Result{Reference: "ch_1", Status: 502, MediaType: "text/plain", Body: []byte("x"), Size: 9, SHA256: "ab"},
+		Lease: time.Second, SendWithin: 2, Token: semel.NewID(t0, [10]byte{1}), Incident: "i", Closed: true, CheckAfter: 3, Person: true, AskedAt: t0, Force: true, NewKey: true, Correction: semel.Failed,
+	}
 	const want = `{"kind":"lost","attempt":2,"by":"w1","reason":"reset","reference":"r","result":{"reference":"ch_1","status":502,"media_type":"text/plain","body":"eA==","size":9,"sha256":"ab"},` +
 		`"lease":1000000000,"send_within":2,"token":"01a22651-6c00-7100-8000-000000000000","incident":"i","closed":true,"check_after":3,"person":true,"asked_at":"2026-11-29T08:00:00Z","force":true,"new_key":true,"correction":"failed"}`
 	b, err := ev.Encode()
@@ -200,8 +204,10 @@ func FuzzEvent(f *testing.F) {
 	f.Add([]byte(`{"kind":"claimed","attempt":1,"lease":-1,"send_within":9223372036854775807,"token":"x"}`))
 	f.Add([]byte(`{"kind":"claimed","attempt":-9223372036854775808}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r := semel.Record{Fingerprint: make([]byte, 33), Request: []byte(`{"kind":"call"}`), Contract: []byte(`{"protection":"keyed","window":86400000000000}`),
-			Events: []semel.StoredEvent{{At: t0, Data: data}}}
+		r := semel.Record{
+			Fingerprint: make([]byte, 33), Request: []byte(`{"kind":"call"}`), Contract: []byte(`{"protection":"keyed","window":86400000000000}`),
+			Events: []semel.StoredEvent{{At: t0, Data: data}},
+		}
 		events, err := r.History()
 		if err != nil {
 			return

@@ -115,6 +115,7 @@ func isCurrent(o *Operation, ev *Event) bool { return ev.Attempt == o.Attempt }
 func isCurrentAlone(o *Operation, ev *Event) bool {
 	return isCurrentUndisputed(o, ev) && !o.openBesides(ev.Attempt)
 }
+
 func isCurrentUndisputed(o *Operation, ev *Event) bool { return isCurrent(o, ev) && o.Incident == "" }
 func isLapsed(o *Operation, ev *Event) bool            { return !ev.At.Before(o.LeaseUntil) }
 func hasIncident(o *Operation, _ *Event) bool          { return o.Incident != "" }

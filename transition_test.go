@@ -51,8 +51,10 @@ func reports() map[string]semel.Event {
 	for _, s := range []semel.State{semel.Completed, semel.Failed, semel.Unknown, semel.InProgress, ""} {
 		all["incident_closed "+string(s)] = closing(s, now)
 	}
-	for _, k := range []semel.EventKind{semel.EvLapsed, semel.EvNoAnswer, semel.EvHappened, semel.EvDidNotHappen, semel.EvCancelAsked,
-		semel.EvContradiction, semel.EvJoined, semel.EvExpired, "", "imagined"} {
+	for _, k := range []semel.EventKind{
+		semel.EvLapsed, semel.EvNoAnswer, semel.EvHappened, semel.EvDidNotHappen, semel.EvCancelAsked,
+		semel.EvContradiction, semel.EvJoined, semel.EvExpired, "", "imagined",
+	} {
 		all[string(k)] = event(k, 0, now)
 	}
 	return all

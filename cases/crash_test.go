@@ -86,8 +86,10 @@ func runChild(args string) error {
 	if err != nil {
 		return err
 	}
-	out, err := e.Do(ctx, semel.Call{Scope: "acct-1", Key: semel.Key(key), Request: req, Source: "child",
-		Contract: semel.Contract{Protection: semel.Unprotected, Timeout: 20 * time.Second}, Destination: stopDest{d, point}})
+	out, err := e.Do(ctx, semel.Call{
+		Scope: "acct-1", Key: semel.Key(key), Request: req, Source: "child",
+		Contract: semel.Contract{Protection: semel.Unprotected, Timeout: 20 * time.Second}, Destination: stopDest{d, point},
+	})
 	if err != nil {
 		return err
 	}
@@ -121,7 +123,7 @@ func (s stopping) Commit(ctx context.Context, c semel.Change) (semel.Operation, 
 
 func stop() {
 	fmt.Println("stopped")
-	select {}
+	time.Sleep(time.Hour) // until it is killed
 }
 
 // eachDatabase runs a case with a database that child processes can open.
@@ -249,20 +251,24 @@ func TestC19RescuerRacesCompletion(t *testing.T) {
 // C19: two rescuers over many expired operations count each lost attempt once.
 func TestC19TwoRescuers(t *testing.T) {
 	eachStore(t, func(r *rig) {
-		held := make(chan struct{})
+		arrived, held := make(chan struct{}), make(chan struct{})
 		r.dest.script = func(a arrival, act func(string), _ http.ResponseWriter) {
 			act(a.path)
+			arrived <- struct{}{}
 			<-held
 			drop()
 		}
 		worker := r.node(engine.Options{Lease: time.Hour})
 		const many = 40
 		for i := range many {
-			ctx, cancel := context.WithTimeout(r.Context(), 50*time.Millisecond)
-			if _, err := worker.engine.Do(ctx, worker.call(request{key: fmt.Sprint("x-", i), body: `{}`})); err != nil {
+			ctx, cancel := context.WithCancel(r.Context())
+			go func() {
+				<-arrived
+				cancel()
+			}()
+			if _, err := worker.engine.Do(ctx, worker.call(request{key: fmt.Sprint("x-", i), body: `{}`, contract: semel.Contract{Timeout: time.Minute}})); err != nil {
 				r.Fatal(err)
 			}
-			cancel()
 		}
 		var wg sync.WaitGroup
 		for range 2 {

@@ -172,8 +172,10 @@ func TestC16LookupVisibilityDelay(t *testing.T) {
 			}
 		}
 		n := r.node(engine.Options{})
-		contract := semel.Contract{Protection: semel.Lookup, LookupURL: r.dest.URL + "/find?ref={key}", FoundIn: "data",
-			VisibleAfter: 60 * time.Second, MaxProcessing: time.Second, AbsenceIsProof: true}
+		contract := semel.Contract{
+			Protection: semel.Lookup, LookupURL: r.dest.URL + "/find?ref={key}", FoundIn: "data",
+			VisibleAfter: 60 * time.Second, MaxProcessing: time.Second, AbsenceIsProof: true,
+		}
 		one := request{key: "cust-1", body: `{"ref":"cust-1"}`, contract: contract}
 		two := request{key: "cust-2", body: `{"ref":"cust-2"}`, contract: contract}
 		n.want(n.submit(one), semel.StatusUnknown)

@@ -127,8 +127,10 @@ func (n *node) call(q request) semel.Call {
 		n.Fatal(err)
 	}
 	req.Volatile = q.volatile
-	return semel.Call{Scope: semel.Scope(q.scope), Key: semel.Key(q.key), Request: req, Contract: q.contract,
-		Destination: n.http, Wait: q.wait, Source: "case"}
+	return semel.Call{
+		Scope: semel.Scope(q.scope), Key: semel.Key(q.key), Request: req, Contract: q.contract,
+		Destination: n.http, Wait: q.wait, Source: "case",
+	}
 }
 
 func (n *node) submit(q request) semel.Outcome {
@@ -145,15 +147,6 @@ func (n *node) want(out semel.Outcome, status semel.Status) {
 	n.Helper()
 	if out.Status != status {
 		n.Errorf("key %q: %s (%s; next %s: %s), want %s", out.Operation.Key, out.Status, out.Operation.Reason, out.Next.Kind, out.Next.Reason, status)
-	}
-}
-
-// recover moves the store's clock and makes one pass of recovery.
-func (n *node) recover(after time.Duration) {
-	n.Helper()
-	n.store.Shift(after)
-	if _, err := n.engine.Recover(n.Context()); err != nil {
-		n.Fatal(err)
 	}
 }
 

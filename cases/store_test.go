@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -150,10 +151,8 @@ func fire(r *rig, nodes []*node, many int, make func(i int) (context.Context, re
 			if err != nil {
 				return // the caller had left
 			}
-			for _, s := range allowed {
-				if out.Status == s {
-					return
-				}
+			if slices.Contains(allowed, out.Status) {
+				return
 			}
 			r.Errorf("request %d for %q: %s, want one of %v", i, q.key, out.Status, allowed)
 		})

@@ -38,21 +38,27 @@ connections:
 `, `semel.yaml:1:9: tenant could be read as something other than text: put it in quotes if it is meant as text
 semel.yaml:3:3: window is missing: keyed protection needs to know`},
 		"unknown member": {"tenat: acme\n", `semel.yaml:1:1: the file has no member "tenat": did you mean tenant?`},
-		"twice": {"tenant: a\ntenant: b\n",
-			`semel.yaml:2:1: the file has "tenant" already, in line 1: keep one of them`},
+		"twice": {
+			"tenant: a\ntenant: b\n",
+			`semel.yaml:2:1: the file has "tenant" already, in line 1: keep one of them`,
+		},
 		"not a mapping": {"- a\n", "semel.yaml:1:1: the file is not a mapping: write members as name: value, indented below it"},
 		"bad yaml":      {"a: [\n", "semel.yaml:"},
 		"two documents": {"tenant: a\n---\ntenant: b\n", "a second document begins here"},
 		"alias":         {"connections:\n  a: &x {kind: http, base: 'https://h'}\n  b: *x\n", `semel.yaml:2:6: "a" uses an anchor or alias: write the value itself`},
 		"plain secret":  {conn("secret: sk_live_123"), "secret is not a reference: keep the value out of the file: write env:NAME or file:PATH"},
-		"plain credential": {conn("headers: {authorization: Bearer sk_live_123}"),
-			"header Authorization is a credential: keep the value out of the file"},
+		"plain credential": {
+			conn("headers: {authorization: Bearer sk_live_123}"),
+			"header Authorization is a credential: keep the value out of the file",
+		},
 		"long window":    {conn("profile: stripe\n    window: 48h"), "semel.yaml:6:13: window is longer than profile stripe@1 can rely on: use 24h0m0s or less"},
 		"unitless":       {conn("timeout: 30"), "semel.yaml:5:14: timeout is not a duration: write it with its unit, for example 30s or 24h"},
 		"foreign lookup": {conn("lookup: https://elsewhere.example.com/{key}"), "lookup leads elsewhere than base, where the secret must not go: begin it with /"},
 		"bad lookup":     {conn("lookup: /x/{amount}"), "use {key}, {destination_key} or {body.FIELD}"},
-		"proof without time": {conn("lookup: /x/{key}\n    absence_is_proof: true"),
-			"max-processing is missing"},
+		"proof without time": {
+			conn("lookup: /x/{key}\n    absence_is_proof: true"),
+			"max-processing is missing",
+		},
 		"no such profile": {conn("profile: strip"), `semel.yaml:5:14: profile "strip" is unknown: use one of generic@1, sandbox@1, stripe@1`},
 		"managed header":  {conn("headers: {content-length: '3'}"), "header Content-Length cannot be given: it follows from the body"},
 		"rate":            {conn("limits: {per_second: .inf}"), "per_second is not a number from 0.001 to 1000000"},
@@ -110,9 +116,11 @@ connections:
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := semel.Contract{Protection: semel.Keyed, Window: 24 * time.Hour, KeyHeader: "Idempotency-Key", Profile: "stripe@1",
+	want := semel.Contract{
+		Protection: semel.Keyed, Window: 24 * time.Hour, KeyHeader: "Idempotency-Key", Profile: "stripe@1",
 		Timeout: 30 * time.Second, MaxProcessing: 2 * time.Minute, VisibleAfter: time.Minute, AbsenceIsProof: true,
-		LookupURL: "https://api.stripe.com/v1/charges?reference={body.reference}", FoundIn: "data", Owner: "billing@acme.example"}
+		LookupURL: "https://api.stripe.com/v1/charges?reference={body.reference}", FoundIn: "data", Owner: "billing@acme.example",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -198,8 +206,10 @@ func TestSecrets(t *testing.T) {
 // what was and what is promised (law 8).
 func TestResolve(t *testing.T) {
 	c := parse(t, conn("profile: stripe\n    window: 1h\n    visible_after: 5m"))
-	stored := &semel.Operation{Identity: semel.Identity{Request: semel.Request{Kind: "http", Connection: "payments"},
-		Contract: semel.Contract{Protection: semel.Keyed, Window: 24 * time.Hour, Owner: "me", Profile: "stripe@1"}}}
+	stored := &semel.Operation{Identity: semel.Identity{
+		Request:  semel.Request{Kind: "http", Connection: "payments"},
+		Contract: semel.Contract{Protection: semel.Keyed, Window: 24 * time.Hour, Owner: "me", Profile: "stripe@1"},
+	}}
 	d, current, err := c.Resolve(stored)
 	if err != nil || d == nil {
 		t.Fatal(err)

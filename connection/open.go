@@ -38,8 +38,10 @@ func (c *Config) HTTP(name string) (*httpdest.Destination, error) {
 // profile that the operation was claimed with. The Config owns it.
 func (c *Config) Resolve(o *semel.Operation) (semel.Destination, semel.Contract, error) {
 	if o.Request.Kind != httpdest.Kind {
-		return nil, semel.Contract{}, &semel.InputError{Field: "operation", Problem: fmt.Sprintf("is of kind %s", shown(o.Request.Kind)),
-			Hint: "only the program that declares its action can send it"}
+		return nil, semel.Contract{}, &semel.InputError{
+			Field: "operation", Problem: fmt.Sprintf("is of kind %s", shown(o.Request.Kind)),
+			Hint: "only the program that declares its action can send it",
+		}
 	}
 	if o.Request.Connection != "" {
 		d, promised, err := c.Open(o.Request.Connection)

@@ -336,8 +336,10 @@ func (r *reader) roots(n *yaml.Node, dir string) *x509.CertPool {
 
 // options are how the connection is opened.
 func (s *settings) options() httpdest.Options {
-	return httpdest.Options{Name: s.name, Base: s.base, Profile: s.profile, Contract: s.contract, Given: s.given,
-		Header: s.header, AtOnce: s.atOnce, PerSecond: s.perSecond, RootCAs: s.ca}
+	return httpdest.Options{
+		Name: s.name, Base: s.base, Profile: s.profile, Contract: s.contract, Given: s.given,
+		Header: s.header, AtOnce: s.atOnce, PerSecond: s.perSecond, RootCAs: s.ca,
+	}
 }
 
 // header resolves the secrets for one attempt.

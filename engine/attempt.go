@@ -55,8 +55,10 @@ func (p *pursuit) claim(ctx context.Context, o semel.Operation, c semel.Contract
 		return o, nil, err
 	}
 	if err := ctx.Err(); err != nil {
-		_, recordErr := p.e.conclude(claimed, semel.Event{Kind: semel.EvRefused, Attempt: claimed.Attempt, By: by,
-			Reason: "the caller left before anything was sent"})
+		_, recordErr := p.e.conclude(claimed, semel.Event{
+			Kind: semel.EvRefused, Attempt: claimed.Attempt, By: by,
+			Reason: "the caller left before anything was sent",
+		})
 		return o, nil, errors.Join(err, recordErr)
 	}
 	a := claimed.Attempts[len(claimed.Attempts)-1]
@@ -72,8 +74,10 @@ func (p *pursuit) disown(o semel.Operation, ev semel.Event, token semel.ID) {
 	if p.e.opt.Spool == nil {
 		return
 	}
-	err := p.e.opt.Spool.Put(semel.Evidence{ID: o.ID, Scope: o.Scope, Key: o.Key, Token: token,
-		Event: semel.Event{Kind: semel.EvRefused, Attempt: ev.Attempt, By: ev.By, Reason: "the claim could not be confirmed, so nothing was sent"}})
+	err := p.e.opt.Spool.Put(semel.Evidence{
+		ID: o.ID, Scope: o.Scope, Key: o.Key, Token: token,
+		Event: semel.Event{Kind: semel.EvRefused, Attempt: ev.Attempt, By: ev.By, Reason: "the claim could not be confirmed, so nothing was sent"},
+	})
 	if err != nil {
 		p.e.log.Error("spool", "operation", o.ID, "err", err)
 	}
@@ -170,8 +174,10 @@ func (p *pursuit) attempt(ctx context.Context, o semel.Operation, h *held) (seme
 	case out := <-done:
 		return out, nil
 	case <-ctx.Done():
-		return semel.Outcome{Status: semel.StatusInProgress, Operation: o,
-			Next: semel.Move{Kind: semel.MoveWait, At: o.LeaseUntil, Reason: "the attempt goes on; nobody waits for it here"}}, nil
+		return semel.Outcome{
+			Status: semel.StatusInProgress, Operation: o,
+			Next: semel.Move{Kind: semel.MoveWait, At: o.LeaseUntil, Reason: "the attempt goes on; nobody waits for it here"},
+		}, nil
 	}
 }
 
@@ -200,8 +206,10 @@ func (p *pursuit) send(o semel.Operation, h *held) semel.Outcome {
 // else than evidence, or does not come back in time has lost the attempt.
 func (p *pursuit) perform(o semel.Operation, h *held) semel.Event {
 	var refused error
-	s := &semel.Send{Operation: &o, Attempt: o.Attempt, DestinationKey: o.DestinationKey(), Withheld: p.call.Withheld,
-		Begin: func() error { refused = h.begin(); return refused }}
+	s := &semel.Send{
+		Operation: &o, Attempt: o.Attempt, DestinationKey: o.DestinationKey(), Withheld: p.call.Withheld,
+		Begin: func() error { refused = h.begin(); return refused },
+	}
 	late := func(ev semel.Event) {
 		if _, err := p.e.conclude(o, evidence(ev, o.Attempt, p.e.opt.Name)); err != nil {
 			p.e.log.Error("record late evidence", "operation", o.ID, "err", err)

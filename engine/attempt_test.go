@@ -93,11 +93,10 @@ func TestNonsenseIsLost(t *testing.T) {
 // what it says in the end is evidence.
 func TestDestinationThatDoesNotComeBack(t *testing.T) {
 	eachStore(t, func(t *testing.T, open func() shifted) {
+		ctx, cancel := context.WithCancel(t.Context())
 		back := make(chan struct{})
-		w := &world{answer: func(int, *semel.Send) (semel.Event, bool) { <-back; return confirmed(1), true }}
+		w := &world{answer: func(int, *semel.Send) (semel.Event, bool) { cancel(); <-back; return confirmed(1), true }}
 		e := newEngine(t, open(), engine.Options{})
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		defer cancel()
 		c := call(w, "k", `{}`, semel.Contract{})
 		out, err := e.Do(ctx, c)
 		if err != nil {
@@ -188,16 +187,16 @@ func TestCancelAfterSendingFollowsTheDestination(t *testing.T) {
 // The lease is renewed while the action runs, so a slow action is not unknown.
 func TestLeaseIsRenewed(t *testing.T) {
 	eachStore(t, func(t *testing.T, open func() shifted) {
-		w := &world{answer: func(int, *semel.Send) (semel.Event, bool) {
-			time.Sleep(1500 * time.Millisecond)
-			return confirmed(1), true
-		}}
-		e := newEngine(t, open(), engine.Options{Lease: 600 * time.Millisecond})
+		sent, back := make(chan struct{}), make(chan struct{})
+		w := &world{answer: func(int, *semel.Send) (semel.Event, bool) { close(sent); <-back; return confirmed(1), true }}
+		e, other := newEngine(t, open(), engine.Options{Lease: 3 * time.Second}), newEngine(t, open(), engine.Options{})
 		done := make(chan semel.Outcome, 1)
 		c := call(w, "k", `{}`, semel.Contract{})
 		go func() { done <- do(t, e, c) }()
-		time.Sleep(time.Second)
-		wantStatus(t, do(t, newEngine(t, open(), engine.Options{}), c), semel.StatusInProgress)
+		<-sent
+		time.Sleep(3500 * time.Millisecond) // longer than the lease
+		wantStatus(t, do(t, other, c), semel.StatusInProgress)
+		close(back)
 		wantStatus(t, <-done, semel.StatusCompleted)
 		wantEffects(t, w, 1, 1)
 	})

@@ -50,9 +50,6 @@ func (e *Engine) identify(c *semel.Call) (semel.Identity, error) {
 	if err := c.Contract.Validate(); err != nil {
 		return semel.Identity{}, err
 	}
-	if err := c.Request.Validate(); err != nil {
-		return semel.Identity{}, err
-	}
 	if c.Destination == nil {
 		return semel.Identity{}, &semel.InputError{Field: "destination", Problem: "is missing", Hint: "say how the effect is sent"}
 	}
@@ -236,8 +233,10 @@ func (p *pursuit) unrecorded(o semel.Operation, err error) semel.Outcome {
 
 // lapse records that the lease of the current attempt is over.
 func (e *Engine) lapse(ctx context.Context, o semel.Operation) (semel.Operation, error) {
-	return e.commit(ctx, o, semel.Event{Kind: semel.EvLapsed, Attempt: o.Attempt, By: e.opt.Name,
-		Reason: "the worker that sent it stopped reporting; it may have happened"}, e.newID())
+	return e.commit(ctx, o, semel.Event{
+		Kind: semel.EvLapsed, Attempt: o.Attempt, By: e.opt.Name,
+		Reason: "the worker that sent it stopped reporting; it may have happened",
+	}, e.newID())
 }
 
 // join records that the operation absorbed a request, as far as that costs

@@ -188,8 +188,7 @@ func (e *Engine) ingest(ctx context.Context) error {
 			return nil
 		}
 		_, err = e.record(ctx, o, ev.Event)
-		var never *semel.TransitionError
-		if errors.As(err, &never) {
+		if _, never := errors.AsType[*semel.TransitionError](err); never {
 			e.log.Error("spooled evidence does not fit its operation", "operation", o.ID, "err", err)
 			return nil
 		}

@@ -125,8 +125,10 @@ func TestAbsenceNeedsTime(t *testing.T) {
 			}
 			return confirmed(n), true
 		}}
-		c := call(w, "k", `{}`, semel.Contract{Protection: semel.Lookup, CanLookUp: true, AbsenceIsProof: true,
-			MaxProcessing: 10 * time.Second, VisibleAfter: 60 * time.Second, Timeout: time.Second})
+		c := call(w, "k", `{}`, semel.Contract{
+			Protection: semel.Lookup, CanLookUp: true, AbsenceIsProof: true,
+			MaxProcessing: 10 * time.Second, VisibleAfter: 60 * time.Second, Timeout: time.Second,
+		})
 		e := newEngine(t, store, engine.Options{Resolve: resolve(w, c.Contract)})
 		wantStatus(t, do(t, e, c), semel.StatusUnknown)
 		wantStatus(t, do(t, e, c), semel.StatusUnknown)

@@ -62,8 +62,10 @@ func (r *recent) put(o *semel.Operation) (seen, bool) {
 func (e *Engine) regenerated(ctx context.Context, o *semel.Operation) []string {
 	before, ok := e.recent.put(o)
 	if !ok && e.opt.Regenerated > 0 {
-		for other, err := range e.store.List(ctx, semel.Filter{Scope: o.Scope, Fingerprint: o.Fingerprint,
-			Since: o.CreatedAt.Add(-e.opt.Regenerated), Limit: 2}) {
+		for other, err := range e.store.List(ctx, semel.Filter{
+			Scope: o.Scope, Fingerprint: o.Fingerprint,
+			Since: o.CreatedAt.Add(-e.opt.Regenerated), Limit: 2,
+		}) {
 			if err != nil {
 				e.log.Warn("look for regenerated keys", "operation", o.ID, "err", err)
 				break

@@ -63,8 +63,10 @@ func (e *Engine) Settle(ctx context.Context, id semel.ID, s Settlement) (semel.O
 
 func (e *Engine) settle(ctx context.Context, o semel.Operation, s Settlement) (semel.Operation, error) {
 	if s.IfVersion != 0 && s.IfVersion != o.Version {
-		return o, &semel.InputError{Field: "version", Problem: fmt.Sprintf("is %d, not %d: something was recorded meanwhile", o.Version, s.IfVersion),
-			Hint: "look at it again, then decide"}
+		return o, &semel.InputError{
+			Field: "version", Problem: fmt.Sprintf("is %d, not %d: something was recorded meanwhile", o.Version, s.IfVersion),
+			Hint: "look at it again, then decide",
+		}
 	}
 	now, err := e.now(ctx)
 	if err != nil {
@@ -89,8 +91,10 @@ func (e *Engine) settle(ctx context.Context, o semel.Operation, s Settlement) (s
 	case o.State != semel.Unknown && o.Incident == "":
 		return o, e.settledBefore(ctx, o)
 	case !s.Happened && !s.Force && now.Before(o.QuietAt()):
-		return o, &semel.InputError{Field: "did-not-happen", Problem: "is too early: the request may still be running until " + o.QuietAt().Format(time.RFC3339),
-			Hint: "wait until then, or override it with --force and a reason"}
+		return o, &semel.InputError{
+			Field: "did-not-happen", Problem: "is too early: the request may still be running until " + o.QuietAt().Format(time.RFC3339),
+			Hint: "wait until then, or override it with --force and a reason",
+		}
 	}
 	if o.Incident != "" {
 		ev.Kind, ev.Correction = semel.EvIncident, correction

@@ -142,8 +142,10 @@ func call(w semel.Destination, key, body string, c semel.Contract) semel.Call {
 	if c.Protection == "" {
 		c.Protection = semel.Unprotected
 	}
-	return semel.Call{Scope: "test", Key: semel.Key(key), Contract: c, Destination: w, Source: "tester",
-		Request: semel.Request{Kind: "call", MediaType: "application/json", Body: []byte(body)}}
+	return semel.Call{
+		Scope: "test", Key: semel.Key(key), Contract: c, Destination: w, Source: "tester",
+		Request: semel.Request{Kind: "call", MediaType: "application/json", Body: []byte(body)},
+	}
 }
 
 func do(t *testing.T, e *engine.Engine, c semel.Call) semel.Outcome {

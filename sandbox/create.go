@@ -75,6 +75,8 @@ func (s *Server) act(c *call, key *binding) answer {
 		own = cardDeclined()
 	case ErrorAfter:
 		own = serverError()
+	default:
+		// the others change what the caller sees, not what is kept
 	}
 	if c.Fault != RetainedError {
 		e.Effect = &effect

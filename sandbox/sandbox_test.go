@@ -2,6 +2,7 @@ package sandbox_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -41,7 +42,8 @@ func send(s http.Handler, method, target, body string, headers ...string) (got r
 	}
 	w := httptest.NewRecorder()
 	defer func() {
-		if failed := recover(); failed == http.ErrAbortHandler {
+		failed := recover()
+		if err, ok := failed.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 			got = reply{}
 		} else if failed != nil {
 			panic(failed)
@@ -111,8 +113,10 @@ func TestLedgerRecordsWhoAndWhat(t *testing.T) {
 	post(s, sandbox.Charges, `{"amount":4200,"reference":"invoice-1","customer":9007199254740993}`, "Idempotency-Key", `"k"`)
 	e := s.Effects()[0]
 	got := []any{e.Resource, e.Reference, e.Customer, e.Key, e.Amount, e.Number, string(e.Request)}
-	want := []any{sandbox.Charges, "invoice-1", "9007199254740993", "k", int64(4200), 1,
-		`{"amount":4200,"reference":"invoice-1","customer":9007199254740993}`}
+	want := []any{
+		sandbox.Charges, "invoice-1", "9007199254740993", "k", int64(4200), 1,
+		`{"amount":4200,"reference":"invoice-1","customer":9007199254740993}`,
+	}
 	for i := range want {
 		if got[i] != want[i] {
 			t.Errorf("field %d: got %v, want %v", i, got[i], want[i])

@@ -3,7 +3,6 @@ package spool_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"os"
 	"path/filepath"
 
@@ -16,13 +15,15 @@ import (
 func Example() {
 	state, err := os.MkdirTemp("", "semel")
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
-	defer os.RemoveAll(state)
+	defer func() { _ = os.RemoveAll(state) }()
 
 	s, err := spool.Open(filepath.Join(state, "spool"))
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	defer s.Close()
 	err = s.Put(semel.Evidence{
@@ -30,7 +31,8 @@ func Example() {
 		Event: semel.Event{Kind: semel.EvConfirmed, Attempt: 1, Reference: "ch_1"},
 	})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 
 	n, err := s.Len()

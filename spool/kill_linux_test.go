@@ -55,7 +55,8 @@ func play(role, dir string) error {
 	case "hold":
 		return s.Each(context.Background(), func(e semel.Evidence) error {
 			fmt.Println(e.Key)
-			select {}
+			time.Sleep(time.Hour) // until it is killed
+			return nil
 		})
 	}
 	return errors.New("no such role")

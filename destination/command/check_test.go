@@ -29,8 +29,10 @@ func TestChecksBecomeEvidence(t *testing.T) {
 		"none":          {"", semel.EvNoAnswer, "no check program is given"},
 		"stuck":         {"sleep 1000", semel.EvNoAnswer, "the check was stopped: no end within 300ms"},
 		// The database is away: grep finds nothing in the output of nobody.
-		"could not look": {"(echo 'connection refused' >&2; exit 2) | grep -q paid", semel.EvNoAnswer,
-			"the check ended with 1 but complained, so it may not have looked: connection refused"},
+		"could not look": {
+			"(echo 'connection refused' >&2; exit 2) | grep -q paid", semel.EvNoAnswer,
+			"the check ended with 1 but complained, so it may not have looked: connection refused",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := open(t, command.Options{Check: test.check, CheckTimeout: 300 * time.Millisecond})

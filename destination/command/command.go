@@ -63,8 +63,10 @@ func NewRequest(args []string, stdin []byte) (semel.Request, error) {
 	}
 	for i, arg := range args {
 		if !utf8.ValidString(arg) {
-			return semel.Request{}, &semel.InputError{Field: fmt.Sprintf("argument %d", i), Problem: "is not valid UTF-8, so it could not be kept exactly",
-				Hint: "pass such bytes by standard input or in a file"}
+			return semel.Request{}, &semel.InputError{
+				Field: fmt.Sprintf("argument %d", i), Problem: "is not valid UTF-8, so it could not be kept exactly",
+				Hint: "pass such bytes by standard input or in a file",
+			}
 		}
 	}
 	r := semel.Request{Kind: Kind, Args: slices.Clone(args), Body: stdin}
@@ -94,8 +96,10 @@ var (
 func New(o Options) (*Destination, error) {
 	for _, code := range o.NoEffectExit {
 		if code < 1 || code > 255 {
-			return nil, &semel.InputError{Field: "no-effect-exit", Problem: fmt.Sprintf("%d cannot mean that nothing happened", code),
-				Hint: "give exit codes from 1 to 255; 0 always means that it happened"}
+			return nil, &semel.InputError{
+				Field: "no-effect-exit", Problem: fmt.Sprintf("%d cannot mean that nothing happened", code),
+				Hint: "give exit codes from 1 to 255; 0 always means that it happened",
+			}
 		}
 	}
 	if o.Grace < 0 || o.CheckTimeout < 0 {

@@ -99,8 +99,10 @@ func (r *run) prepare(name string, m Manner) (c *call, ok bool) {
 		r.mu.Unlock()
 		return nil, false
 	}
-	op := &semel.Operation{Identity: semel.Identity{Scope: "destinationtest", Key: semel.Key(name), Request: request, Contract: contract},
-		State: semel.InProgress, Attempt: 1}
+	op := &semel.Operation{
+		Identity: semel.Identity{Scope: "destinationtest", Key: semel.Key(name), Request: request, Contract: contract},
+		State:    semel.InProgress, Attempt: 1,
+	}
 	c = &call{late: make(chan semel.Event, 1)}
 	c.send = &semel.Send{Operation: op, Attempt: 1, DestinationKey: op.DestinationKey(), Begin: func() error {
 		c.begins.Add(1)

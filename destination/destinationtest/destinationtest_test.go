@@ -111,10 +111,12 @@ func (f *fake) Look(_ context.Context, s *semel.Send) semel.Event {
 
 func openFake(broken string) World {
 	f := &fake{broken: broken, effects: map[string]int{}}
-	return World{Destination: f, Effects: f.count, Close: func() error { f.wg.Wait(); return nil },
+	return World{
+		Destination: f, Effects: f.count, Close: func() error { f.wg.Wait(); return nil },
 		Request: func(_ string, m Manner) (semel.Request, semel.Contract, bool) {
 			return semel.Request{Kind: "fake", Method: string(m)}, semel.Contract{Protection: semel.Unprotected}, true
-		}}
+		},
+	}
 }
 
 // An honest destination passes.

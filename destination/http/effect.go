@@ -87,8 +87,10 @@ func (d *Destination) URL(path string) (string, error) {
 		return path, nil
 	}
 	if d.base == nil || !strings.HasPrefix(path, "/") {
-		return "", &semel.InputError{Field: "path", Problem: fmt.Sprintf("%q does not lead anywhere", path),
-			Hint: "give the connection a base, and let the path begin with /"}
+		return "", &semel.InputError{
+			Field: "path", Problem: fmt.Sprintf("%q does not lead anywhere", path),
+			Hint: "give the connection a base, and let the path begin with /",
+		}
 	}
 	return strings.TrimSuffix(d.options.Base, "/") + path, nil
 }

@@ -53,8 +53,10 @@ const (
 	MeansUnknown   Meaning = "unknown"   // it does not tell
 )
 
-var meanings = []Meaning{MeansCompleted, MeansExists, MeansAccepted, MeansRefused, MeansRetained, MeansRunning,
-	MeansMismatch, MeansPartial, MeansUnknown}
+var meanings = []Meaning{
+	MeansCompleted, MeansExists, MeansAccepted, MeansRefused, MeansRetained, MeansRunning,
+	MeansMismatch, MeansPartial, MeansUnknown,
+}
 
 // Profile is what is known about a destination: versioned data, each field
 // with its source. It is read-only.
@@ -235,8 +237,10 @@ func BuiltIn(name string) (*Profile, error) {
 		}
 	}
 	if found == nil {
-		return nil, &semel.InputError{Field: "profile", Problem: fmt.Sprintf("%q is unknown", name),
-			Hint: "use one of " + strings.Join(names, ", ")}
+		return nil, &semel.InputError{
+			Field: "profile", Problem: fmt.Sprintf("%q is unknown", name),
+			Hint: "use one of " + strings.Join(names, ", "),
+		}
 	}
 	return found, nil
 }

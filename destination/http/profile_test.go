@@ -31,8 +31,10 @@ func TestBuiltInProfiles(t *testing.T) {
 	}
 }
 
-const header = "name: x\nversion: 1\ntitle: t\n"
-const fact = "source: s, checked: 2026-01-02, confidence: "
+const (
+	header = "name: x\nversion: 1\ntitle: t\n"
+	fact   = "source: s, checked: 2026-01-02, confidence: "
+)
 
 // What is uncertain takes the unsafe reading (D12).
 func TestUncertainIsUnsafe(t *testing.T) {

@@ -48,11 +48,15 @@ func NewRequest(method, target string, headers []string, body []byte) (semel.Req
 	r := semel.Request{Kind: Kind, Method: strings.ToUpper(method), URL: target, Body: body}
 	switch {
 	case !validHeaderName(method):
-		return semel.Request{}, nil, &semel.InputError{Field: "method", Problem: fmt.Sprintf("%q is not an HTTP method", plain(method)),
-			Hint: "use POST, PUT, PATCH or DELETE"}
+		return semel.Request{}, nil, &semel.InputError{
+			Field: "method", Problem: fmt.Sprintf("%q is not an HTTP method", plain(method)),
+			Hint: "use POST, PUT, PATCH or DELETE",
+		}
 	case slices.Contains([]string{"CONNECT", "TRACE", "HEAD", "OPTIONS"}, r.Method):
-		return semel.Request{}, nil, &semel.InputError{Field: "method", Problem: r.Method + " has no effect to guard",
-			Hint: "use POST, PUT, PATCH or DELETE"}
+		return semel.Request{}, nil, &semel.InputError{
+			Field: "method", Problem: r.Method + " has no effect to guard",
+			Hint: "use POST, PUT, PATCH or DELETE",
+		}
 	}
 	if _, err := parseURL("url", target); err != nil {
 		return semel.Request{}, nil, err
@@ -82,8 +86,10 @@ func takeHeaders(r *semel.Request, headers []string) (map[string]string, error) 
 		}
 		seen[name] = true
 		if total += len(line); total > maxHeaderBytes || len(seen) > maxHeaders {
-			return nil, &semel.InputError{Field: "header " + name, Problem: "is one too many",
-				Hint: fmt.Sprintf("send at most %d headers and %d bytes of them", maxHeaders, maxHeaderBytes)}
+			return nil, &semel.InputError{
+				Field: "header " + name, Problem: "is one too many",
+				Hint: fmt.Sprintf("send at most %d headers and %d bytes of them", maxHeaders, maxHeaderBytes),
+			}
 		}
 		switch {
 		case name == "Content-Type":
@@ -115,11 +121,15 @@ func parseHeader(line string) (name, value string, err error) {
 		// The line may be a bare secret: it is not repeated.
 		return "", "", &semel.InputError{Field: "header", Problem: "has no colon", Hint: `write it as "Name: value"`}
 	case !validHeaderName(name):
-		return "", "", &semel.InputError{Field: "header", Problem: fmt.Sprintf("name %q is not valid", shown),
-			Hint: "use letters, digits and dashes, without spaces"}
+		return "", "", &semel.InputError{
+			Field: "header", Problem: fmt.Sprintf("name %q is not valid", shown),
+			Hint: "use letters, digits and dashes, without spaces",
+		}
 	case !validHeaderValue(value):
-		return "", "", &semel.InputError{Field: "header " + shown, Problem: "has a value with a line break, another control character or invalid UTF-8",
-			Hint: "send one line of text"}
+		return "", "", &semel.InputError{
+			Field: "header " + shown, Problem: "has a value with a line break, another control character or invalid UTF-8",
+			Hint: "send one line of text",
+		}
 	}
 	name = http.CanonicalHeaderKey(name)
 	if why, ok := managed[name]; ok {

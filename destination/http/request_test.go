@@ -19,8 +19,10 @@ func TestNewRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := semel.Request{Kind: "http", Method: "POST", URL: "https://api.example.com/v1/charges?x=1", Header: map[string]string{"X-Account": "7"},
-		MediaType: "application/json", Body: []byte(`{"a":1}`), Withheld: []string{"Authorization", "Cookie", "Idempotency-Key", "X-Api-Key"}}
+	want := semel.Request{
+		Kind: "http", Method: "POST", URL: "https://api.example.com/v1/charges?x=1", Header: map[string]string{"X-Account": "7"},
+		MediaType: "application/json", Body: []byte(`{"a":1}`), Withheld: []string{"Authorization", "Cookie", "Idempotency-Key", "X-Api-Key"},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

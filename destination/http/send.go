@@ -97,8 +97,10 @@ func (d *Destination) order(ctx context.Context, s *semel.Send) (*order, error) 
 		}
 		header.Set("Content-Type", r.MediaType)
 	}
-	req := &http.Request{Method: r.Method, URL: target, Host: target.Host, Header: header, Body: http.NoBody,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	req := &http.Request{
+		Method: r.Method, URL: target, Host: target.Host, Header: header, Body: http.NoBody,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
 	if len(r.Body) > 0 {
 		// A one-shot reader with its length and without GetBody: it cannot be
 		// read a second time.
@@ -281,6 +283,8 @@ func (d *Destination) giveUp(a *attempt, cancel func(), done <-chan semel.Event,
 		a.quit(why)
 		late(<-done)
 	})
-	return semel.Event{Kind: semel.EvLost, Attempt: a.send.Attempt,
-		Reason: plain("the request may have arrived: " + why + "; its answer is still awaited")}
+	return semel.Event{
+		Kind: semel.EvLost, Attempt: a.send.Attempt,
+		Reason: plain("the request may have arrived: " + why + "; its answer is still awaited"),
+	}
 }

@@ -76,7 +76,8 @@ func contractWorld(t *testing.T, route string) destinationtest.World {
 		t.Fatal(err)
 	}
 	nobody.Close()
-	return destinationtest.World{Destination: d, Effects: count,
+	return destinationtest.World{
+		Destination: d, Effects: count,
 		Request: func(name string, m destinationtest.Manner) (semel.Request, semel.Contract, bool) {
 			target := w.URL + "/v1/things"
 			if m == destinationtest.Unreachable {
@@ -86,13 +87,16 @@ func contractWorld(t *testing.T, route string) destinationtest.World {
 				target = strings.Replace(target, w.Listener.Addr().String(), nobody.Addr().String(), 1)
 			}
 			b, _ := json.Marshal(name)
-			return semel.Request{Kind: httpdest.Kind, Method: "POST", URL: target, Body: b, MediaType: "application/json",
-					Header: map[string]string{"Name": name, "Manner": string(m)}},
+			return semel.Request{
+					Kind: httpdest.Kind, Method: "POST", URL: target, Body: b, MediaType: "application/json",
+					Header: map[string]string{"Name": name, "Manner": string(m)},
+				},
 				semel.Contract{Protection: semel.Unprotected, LookupURL: w.URL + "/v1/things/{key}"}, true
 		},
 		Close: func() error {
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 			defer cancel()
 			return d.Close(ctx)
-		}}
+		},
+	}
 }

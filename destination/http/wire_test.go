@@ -123,8 +123,10 @@ func TestStoppedAtAnyMoment(t *testing.T) {
 		refused := []string{}
 		for i := range 300 {
 			name := strings.Repeat("x", i+1)
-			op := &semel.Operation{Identity: semel.Identity{Request: semel.Request{Kind: Kind, Method: "POST", URL: server.URL, Body: []byte("1"),
-				Header: map[string]string{"Name": name}}}}
+			op := &semel.Operation{Identity: semel.Identity{Request: semel.Request{
+				Kind: Kind, Method: "POST", URL: server.URL, Body: []byte("1"),
+				Header: map[string]string{"Name": name},
+			}}}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(800))*time.Microsecond)
 			ev := d.Send(ctx, &semel.Send{Operation: op, Begin: func() error { return nil }})
 			cancel()

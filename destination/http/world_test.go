@@ -77,8 +77,10 @@ func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 	}
 	conn := r.Context().Value(connKey{}).(net.Conn)
 	w.mu.Lock()
-	w.arrivals = append(w.arrivals, arrival{Method: r.Method, Target: r.RequestURI, Proto: r.Proto, Connection: r.RemoteAddr,
-		Header: r.Header.Clone(), Body: body, Length: r.ContentLength})
+	w.arrivals = append(w.arrivals, arrival{
+		Method: r.Method, Target: r.RequestURI, Proto: r.Proto, Connection: r.RemoteAddr,
+		Header: r.Header.Clone(), Body: body, Length: r.ContentLength,
+	})
 	answer := w.answer
 	w.mu.Unlock()
 	if answer == nil {
@@ -145,9 +147,11 @@ func (w *world) destination(o httpdest.Options) *httpdest.Destination {
 
 // attempt makes a Send for the world, and counts its Begins.
 func (w *world) attempt(method string, body []byte, change ...func(*semel.Operation)) (*semel.Send, *atomic.Int32) {
-	op := &semel.Operation{Identity: semel.Identity{Scope: "test", Key: "k-1",
+	op := &semel.Operation{Identity: semel.Identity{
+		Scope: "test", Key: "k-1",
 		Request:  semel.Request{Kind: httpdest.Kind, Method: method, URL: w.URL + "/v1/charges", Body: body, MediaType: semel.MediaTypeOf(body)},
-		Contract: semel.Contract{Protection: semel.Unprotected, Timeout: 5 * time.Second}}, State: semel.InProgress, Attempt: 1}
+		Contract: semel.Contract{Protection: semel.Unprotected, Timeout: 5 * time.Second},
+	}, State: semel.InProgress, Attempt: 1}
 	for _, f := range change {
 		f(op)
 	}

@@ -26,6 +26,7 @@ var session = map[string]string{
 	"lock_timeout":                  "1s",
 	"enable_seqscan":                "off", // a plan made while a table was small must not walk it when it is large
 	"plan_cache_mode":               "force_generic_plan",
+	"jit":                           "off", // compiling a plan that enable_seqscan makes look costly takes 0.2 s
 	"application_name":              "semel",
 }
 

@@ -45,10 +45,14 @@ func operate(s *sqlite.Store) error {
 	var random [10]byte
 	_, _ = rand.Read(random[:])
 	id := semel.NewID(time.Now(), random)
-	r := semel.Request{Kind: "http", Method: "POST", URL: "https://api.example.com/charges",
-		MediaType: "application/json", Body: []byte(`{"amount":4200,"currency":"eur","customer":"cus_1234567890","description":"Invoice 4417"}`)}
-	o := semel.Operation{Identity: semel.Identity{ID: id, Scope: "7:default/6:stripe/6:charge", Key: semel.Key("invoice-" + id.String()), Request: r,
-		Contract: semel.Contract{Effect: semel.External, Protection: semel.Keyed, Window: 24 * time.Hour, KeyHeader: "Idempotency-Key", Timeout: 10 * time.Second}}}
+	r := semel.Request{
+		Kind: "http", Method: "POST", URL: "https://api.example.com/charges",
+		MediaType: "application/json", Body: []byte(`{"amount":4200,"currency":"eur","customer":"cus_1234567890","description":"Invoice 4417"}`),
+	}
+	o := semel.Operation{Identity: semel.Identity{
+		ID: id, Scope: "7:default/6:stripe/6:charge", Key: semel.Key("invoice-" + id.String()), Request: r,
+		Contract: semel.Contract{Effect: semel.External, Protection: semel.Keyed, Window: 24 * time.Hour, KeyHeader: "Idempotency-Key", Timeout: 10 * time.Second},
+	}}
 	for _, ev := range []semel.Event{
 		{Kind: semel.EvClaimed, At: time.Now(), Attempt: 1, By: "worker-1", Lease: time.Minute, SendWithin: 30 * time.Second},
 		{Kind: semel.EvConfirmed, At: time.Now(), Attempt: 1, By: "worker-1", Result: &semel.Result{Reference: "ch_1", Status: 201, MediaType: "application/json", Body: []byte(`{"id":"ch_1"}`)}},

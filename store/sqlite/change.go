@@ -151,8 +151,10 @@ func (c *change) update(w *writer, after semel.Operation) error {
 	if c.Event.Kind == semel.EvLapsed {
 		notAfter = c.at
 	}
-	args := []any{id[:], c.Before.Version, string(after.State), after.Attempt, newLease(&after, c.Event.Kind), after.Cancel, after.Incident != "",
-		after.Expired, due(&after, c.Event.Kind), c.at, notAfter}
+	args := []any{
+		id[:], c.Before.Version, string(after.State), after.Attempt, newLease(&after, c.Event.Kind), after.Cancel, after.Incident != "",
+		after.Expired, due(&after, c.Event.Kind), c.at, notAfter,
+	}
 	stmt := w.later
 	if seq == 2 {
 		stmt = w.second

@@ -53,8 +53,10 @@ func execRaw(t testing.TB, db *sql.DB, text string, args ...any) {
 func newOperation(key string) semel.Operation {
 	var random [10]byte
 	_, _ = rand.Read(random[:])
-	return semel.Operation{Identity: semel.Identity{ID: semel.NewID(time.Now(), random), Scope: "test", Key: semel.Key(key),
-		Request: semel.Request{Kind: "http", Body: []byte("body")}, Contract: semel.Contract{Protection: semel.Unprotected}}}
+	return semel.Operation{Identity: semel.Identity{
+		ID: semel.NewID(time.Now(), random), Scope: "test", Key: semel.Key(key),
+		Request: semel.Request{Kind: "http", Body: []byte("body")}, Contract: semel.Contract{Protection: semel.Unprotected},
+	}}
 }
 
 func claimEvent() semel.Event {

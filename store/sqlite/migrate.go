@@ -45,7 +45,7 @@ func Migrate(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }() // nothing is left to lose
 	return migrate(ctx, db, path)
 }
 
@@ -56,7 +56,7 @@ func Status(ctx context.Context, path string) (MigrationStatus, error) {
 	if err != nil {
 		return MigrationStatus{}, err
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }() // nothing is left to lose
 	current, _, err := schemaOf(ctx, db, path)
 	if err != nil {
 		return MigrationStatus{}, err

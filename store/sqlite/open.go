@@ -47,8 +47,10 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: path, file: file, readers: readers, latest: len(migrations()), wake: make(chan struct{}, 1),
-		closing: make(chan struct{}), closed: make(chan struct{})}
+	s := &Store{
+		path: path, file: file, readers: readers, latest: len(migrations()), wake: make(chan struct{}, 1),
+		closing: make(chan struct{}), closed: make(chan struct{}),
+	}
 	if err := s.begin(ctx); err != nil {
 		return nil, errors.Join(err, readers.Close())
 	}
@@ -112,7 +114,7 @@ func prepareSchema(ctx context.Context, path string, opts Options) error {
 	if err != nil {
 		return err
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }() // nothing is left to lose
 	for until := time.Now().Add(busyLimit); ; {
 		current, foreign, err := schemaOf(ctx, db, path)
 		latest := len(migrations())

@@ -85,7 +85,7 @@ func (w *writer) prepare(ctx context.Context) error {
 		if *p.stmt != nil {
 			continue
 		}
-		stmt, err := w.conn.PrepareContext(ctx, p.text)
+		stmt, err := w.conn.PrepareContext(ctx, p.text) //nolint:sqlclosecheck // close closes all of w.prepared
 		if err != nil {
 			return fmt.Errorf("prepare %s: %w", p.text, err)
 		}

@@ -14,8 +14,10 @@ import (
 func testBytewise(t *testing.T, h Harness) {
 	s := h.Open(t)
 	long := strings.Repeat("x", semel.MaxKeyLen)
-	names := []string{"a", "A", "a ", " a", "a\t", "a/b", "a:b", "a%b", "a_b", `a\b`, "a'b", `a"b`, "a\nb", "1", "01", "1.0", "é", "e\u0301", "ｅ", "ß", "ss", "SS",
-		"i", "I", "İ", "ı", "\u200b", "a\u200b", "\ufeffa", "😀", "null", "\x01", long, long[:254], long[:254] + "y", strings.Repeat("é", 127)}
+	names := []string{
+		"a", "A", "a ", " a", "a\t", "a/b", "a:b", "a%b", "a_b", `a\b`, "a'b", `a"b`, "a\nb", "1", "01", "1.0", "é", "e\u0301", "ｅ", "ß", "ss", "SS",
+		"i", "I", "İ", "ı", "\u200b", "a\u200b", "\ufeffa", "😀", "null", "\x01", long, long[:254], long[:254] + "y", strings.Repeat("é", 127),
+	}
 	ids := map[string]semel.ID{}
 	for _, name := range names {
 		for _, asKey := range []bool{true, false} {
@@ -79,8 +81,10 @@ func testEvents(t *testing.T, h Harness) {
 	asked := now(t, s).Round(time.Microsecond)
 	story := []semel.Event{
 		claimed(1),
-		{Kind: semel.EvLost, Attempt: 1, By: "w", Reason: "reset", Reference: "req_1", Closed: true, CheckAfter: time.Second,
-			Result: &semel.Result{Status: 503, MediaType: "text/plain", Body: []byte("later"), Size: -1, SHA256: "ab"}},
+		{
+			Kind: semel.EvLost, Attempt: 1, By: "w", Reason: "reset", Reference: "req_1", Closed: true, CheckAfter: time.Second,
+			Result: &semel.Result{Status: 503, MediaType: "text/plain", Body: []byte("later"), Size: -1, SHA256: "ab"},
+		},
 		{Kind: semel.EvNoAnswer, By: "recovery", AskedAt: asked, Reason: "no route"},
 		{Kind: semel.EvClaimed, Attempt: 2, By: "w2", Lease: time.Minute, SendWithin: time.Second, Token: newToken()},
 		{Kind: semel.EvCancelAsked, By: "person", Reason: "wrong amount"},

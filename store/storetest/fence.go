@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -130,7 +131,7 @@ func testNeighbours(t *testing.T, h Harness) {
 			if i%8 == 2 {
 				o.Key = "nul\x00" + newKey()
 			}
-			c = call{change: change(t, s, o, claimed(1)), bad: anyError}
+			c = call{change: change(t, s, o, claimed(1)), bad: errAny}
 		}
 		calls = append(calls, c)
 	}
@@ -141,7 +142,7 @@ func testNeighbours(t *testing.T, h Harness) {
 			<-start
 			_, err := s.Commit(t.Context(), c.change)
 			switch {
-			case c.bad == anyError:
+			case errors.Is(c.bad, errAny):
 				if err == nil {
 					t.Errorf("an identity that cannot be kept was claimed: %q", c.change.Before.Key)
 				}
@@ -161,7 +162,7 @@ func testNeighbours(t *testing.T, h Harness) {
 	}
 }
 
-var anyError = fmt.Errorf("any error")
+var errAny = errors.New("any error")
 
 // testCancelledCaller: M15, law 2. A caller whose context has ended learns
 // that nothing was written, and nothing was.

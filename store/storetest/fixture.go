@@ -47,8 +47,10 @@ func byHand() semel.Contract {
 }
 
 func request(body string) semel.Request {
-	return semel.Request{Kind: "http", Method: "POST", URL: "https://api.example.com/charges",
-		Header: map[string]string{"X-Account": "acct_1"}, MediaType: "application/json", Body: []byte(body)}
+	return semel.Request{
+		Kind: "http", Method: "POST", URL: "https://api.example.com/charges",
+		Header: map[string]string{"X-Account": "acct_1"}, MediaType: "application/json", Body: []byte(body),
+	}
 }
 
 // fresh is an operation that nobody has claimed.
@@ -64,8 +66,10 @@ func claimed(attempt int) semel.Event {
 }
 
 func confirmed(attempt int, reference string) semel.Event {
-	return semel.Event{Kind: semel.EvConfirmed, Attempt: attempt, By: "worker-1",
-		Result: &semel.Result{Reference: reference, Status: 201, MediaType: "application/json", Body: []byte(`{"id":"` + reference + `"}`)}}
+	return semel.Event{
+		Kind: semel.EvConfirmed, Attempt: attempt, By: "worker-1",
+		Result: &semel.Result{Reference: reference, Status: 201, MediaType: "application/json", Body: []byte(`{"id":"` + reference + `"}`)},
+	}
 }
 
 func lost(attempt int) semel.Event {
@@ -73,8 +77,10 @@ func lost(attempt int) semel.Event {
 }
 
 func refused(attempt int) semel.Event {
-	return semel.Event{Kind: semel.EvRefused, Attempt: attempt, By: "worker-1", Reason: "card declined",
-		Result: &semel.Result{Status: 402, Body: []byte(`{"error":"declined"}`)}}
+	return semel.Event{
+		Kind: semel.EvRefused, Attempt: attempt, By: "worker-1", Reason: "card declined",
+		Result: &semel.Result{Status: 402, Body: []byte(`{"error":"declined"}`)},
+	}
 }
 
 // change prepares a change at the store's time.

@@ -145,7 +145,10 @@ func testManyPages(t *testing.T, h Harness) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	for range s.List(t.Context(), semel.Filter{}) {
+	for _, err := range s.List(t.Context(), semel.Filter{}) {
+		if err != nil {
+			t.Error(err)
+		}
 		break
 	}
 }

@@ -74,9 +74,11 @@ func (m *model) pick(r *rapid.T, now time.Time) semel.Operation {
 }
 
 func draw(r *rapid.T, o semel.Operation, now time.Time) semel.Event {
-	kinds := []semel.EventKind{semel.EvClaimed, semel.EvConfirmed, semel.EvRefused, semel.EvRetained, semel.EvLost, semel.EvLapsed, semel.EvFound,
+	kinds := []semel.EventKind{
+		semel.EvClaimed, semel.EvConfirmed, semel.EvRefused, semel.EvRetained, semel.EvLost, semel.EvLapsed, semel.EvFound,
 		semel.EvAbsent, semel.EvNoAnswer, semel.EvHappened, semel.EvDidNotHappen, semel.EvCancelAsked, semel.EvCancelled, semel.EvContradiction,
-		semel.EvIncident, semel.EvJoined, semel.EvExpired}
+		semel.EvIncident, semel.EvJoined, semel.EvExpired,
+	}
 	ev := semel.Event{Kind: rapid.SampledFrom(kinds).Draw(r, "kind"), At: now, By: "by", Reason: rapid.SampledFrom([]string{"", "why"}).Draw(r, "reason")}
 	attempt := o.Attempt
 	if attempt > 1 {

@@ -33,8 +33,10 @@ func FuzzRecord(f *testing.F) {
 	f.Add(r.Fingerprint, []byte(`{"body":"AA=="}`), []byte{0}, []byte(`{"protection":"keyed","window":-1,"max_processing":9223372036854775807}`),
 		int64(-1), []byte(`{"kind":"claimed","attempt":1,"lease":9223372036854775807}`), int64(1), []byte(`{"kind":"confirmed","attempt":-1}`), int64(1), []byte(`null`))
 	f.Fuzz(func(t *testing.T, fingerprint, request, body, contract []byte, lease int64, first []byte, secondAt int64, second []byte, thirdAt int64, third []byte) {
-		r := semel.Record{ID: o.ID, Scope: o.Scope, Key: o.Key, Fingerprint: fingerprint, Request: request, Body: body, Contract: contract, LeaseUntil: at.Add(time.Duration(lease)),
-			Events: []semel.StoredEvent{{At: at, Data: first}, {At: at.Add(time.Duration(secondAt)), Data: second}, {At: at.Add(time.Duration(thirdAt)), Data: third}}}
+		r := semel.Record{
+			ID: o.ID, Scope: o.Scope, Key: o.Key, Fingerprint: fingerprint, Request: request, Body: body, Contract: contract, LeaseUntil: at.Add(time.Duration(lease)),
+			Events: []semel.StoredEvent{{At: at, Data: first}, {At: at.Add(time.Duration(secondAt)), Data: second}, {At: at.Add(time.Duration(thirdAt)), Data: third}},
+		}
 		got, err := r.Operation()
 		if err != nil {
 			if _, ok := errors.AsType[*semel.TransitionError](err); !ok && err.Error() == "" {
