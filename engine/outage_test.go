@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -132,4 +133,46 @@ func TestUnconfirmedClaimSendsNothing(t *testing.T) {
 			wantEffects(t, w, 1, 1)
 		})
 	}
+}
+
+// M21: a store that is away for a moment while many operations are due puts
+// their recovery off by about that moment. Found by the soak: it was a minute,
+// and the failures raced with each other.
+func TestRecoveryGoesOnAfterAnOutage(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() shifted) {
+		keyed := semel.Contract{Protection: semel.Keyed, Window: time.Hour, Timeout: time.Second}
+		w := &world{answer: func(_ int, s *semel.Send) (semel.Event, bool) {
+			if s.Attempt == 1 {
+				return lost("timeout"), true
+			}
+			return confirmed(1), true
+		}}
+		store := &failing{shifted: open()}
+		e := newEngine(t, store, engine.Options{Resolve: resolve(w, keyed)})
+		const ops = 40
+		for i := range ops {
+			do(t, e, call(w, "k"+strconv.Itoa(i), `{}`, keyed))
+		}
+		refused := make(chan struct{}, 10*ops)
+		store.mu.Lock()
+		store.fail = func(semel.Change) (bool, error) { refused <- struct{}{}; return false, semel.ErrUnavailable }
+		store.mu.Unlock()
+		store.Shift(time.Minute)
+		ctx, stop := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { _ = e.Run(ctx) })
+		for range ops {
+			<-refused
+		}
+		store.heal()
+		until := time.Now().Add(20 * time.Second)
+		for _, _, requests := w.total(); requests < 2*ops && time.Now().Before(until); _, _, requests = w.total() {
+			time.Sleep(50 * time.Millisecond)
+		}
+		stop()
+		wg.Wait()
+		if _, logical, requests := w.total(); logical != ops || requests != 2*ops {
+			t.Errorf("%d logical effects in %d requests, want %d in %d", logical, requests, ops, 2*ops)
+		}
+	})
 }

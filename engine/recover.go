@@ -16,6 +16,7 @@ const (
 	atOnce    = 16
 	dueRest   = 250 * time.Millisecond
 	skipLater = time.Minute // an operation whose destination this engine does not know
+	skipSoon  = time.Second // one that the store could not take just now
 
 	upkeepEvery = 5 * time.Second
 	expireBatch = 1000
@@ -93,10 +94,15 @@ func (e *Engine) recoverDue(ctx context.Context, skip map[semel.ID]time.Time) (i
 	slots := make(chan struct{}, atOnce)
 	worked := 0
 	for _, o := range due {
-		if until, ok := skip[o.ID]; ok && time.Now().Before(until) {
+		mu.Lock()
+		skipped := time.Now().Before(skip[o.ID])
+		if !skipped {
+			delete(skip, o.ID)
+		}
+		mu.Unlock()
+		if skipped {
 			continue
 		}
-		delete(skip, o.ID)
 		worked++
 		slots <- struct{}{}
 		wg.Go(func() {
@@ -106,9 +112,13 @@ func (e *Engine) recoverDue(ctx context.Context, skip map[semel.ID]time.Time) (i
 				return
 			}
 			e.log.Warn("recover", "operation", o.ID, "scope", o.Scope, "key", o.Key, "err", err)
+			rest := skipLater
+			if errors.Is(err, semel.ErrUnavailable) || errors.Is(err, semel.ErrUnconfirmed) {
+				rest = skipSoon // a window may end while the store is away
+			}
 			mu.Lock()
 			defer mu.Unlock()
-			skip[o.ID] = time.Now().Add(skipLater)
+			skip[o.ID] = time.Now().Add(rest)
 		})
 	}
 	wg.Wait()
