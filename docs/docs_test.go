@@ -37,6 +37,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/semel-dev/semel/connection"
+	httpdest "github.com/semel-dev/semel/destination/http"
 	"github.com/semel-dev/semel/store/postgres/postgrestest"
 )
 
@@ -421,4 +423,74 @@ func match(want, got []string) (pairs [][2]string, ok bool) {
 		pairs = append(pairs, [2]string{want[i], got[i]})
 	}
 	return pairs, len(got) == len(want)
+}
+
+// TestGoBlocksStandInGoFiles: what a page shows was compiled.
+func TestGoBlocksStandInGoFiles(t *testing.T) {
+	var compiled strings.Builder
+	for _, pattern := range []string{"../*.go", "../examples/*/*.go", "*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			compiled.WriteString(flat(read(t, file)))
+		}
+	}
+	for _, path := range pages(t) {
+		for _, b := range blocks(read(t, path)) {
+			if b.info == "go" && !strings.Contains(compiled.String(), flat(b.text)) {
+				t.Errorf("%s:%d: this is in no Go file of the repository:\n%s", path, b.line, b.text)
+			}
+		}
+	}
+}
+
+// flat is code without its indentation.
+func flat(code string) string {
+	lines := strings.Split(strings.TrimSpace(code), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// TestYAMLBlocksAreRead: a configuration or a profile that a page shows is one.
+func TestYAMLBlocksAreRead(t *testing.T) {
+	for _, path := range pages(t) {
+		for _, b := range blocks(read(t, path)) {
+			if b.info != "yaml" {
+				continue
+			}
+			var err error
+			if strings.HasPrefix(b.text, "name:") {
+				_, err = httpdest.ParseProfile([]byte(b.text))
+			} else {
+				_, err = connection.Parse("semel.yaml", []byte(b.text))
+			}
+			if err != nil {
+				t.Errorf("%s:%d: %v", path, b.line, err)
+			}
+		}
+	}
+}
+
+var link = regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
+
+// TestLinksLeadSomewhere checks the links of all pages within the repository.
+func TestLinksLeadSomewhere(t *testing.T) {
+	design, err := filepath.Glob("design/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(pages(t), append(design, "../CONTRIBUTING.md", "../CHANGELOG.md")...) {
+		for _, m := range link.FindAllStringSubmatch(read(t, path), -1) {
+			if strings.HasPrefix(m[1], "http") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(path), m[1])); err != nil {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+	}
 }
