@@ -43,6 +43,7 @@ type desk struct {
 // numbers of the soak itself.
 type numbers struct {
 	submissions, duplicates, notAsked, kills, stops, longStops, workers, failedStarts, told int
+	spooled, refused                                                                        int
 	cuts, lostAsked, restarts, crashes, readonly, blackouts, locks                          int
 }
 
@@ -143,6 +144,10 @@ func (d *desk) keep(slot int) {
 func (d *desk) heard(w *worker, r reply) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if r.Number < 0 {
+		d.n.spooled += r.Spooled
+		return
+	}
 	w.replied = true
 	delete(w.orders, r.Number)
 	j := &d.jobs[r.Number]

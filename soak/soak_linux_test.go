@@ -156,6 +156,11 @@ func soak(t *testing.T, store string, seed uint64) {
 	d.mu.Unlock()
 	d.wg.Wait()
 	closeProvider()
+	for slot := range workers {
+		if left, err := filepath.Glob(filepath.Join(dir, fmt.Sprintf("spool-%d", slot), "*")); err != nil || len(left) > 0 {
+			t.Errorf("%d pieces of evidence are left in the spool of slot %d (%v)", len(left), slot, err)
+		}
+	}
 	for i := range d.jobs {
 		if j := &d.jobs[i]; j.told != "" && claims[j.Key].State != string(semel.Completed) {
 			t.Errorf("%s: a worker was told that it is completed (%s), in the end it is %s", j.Key, j.told, claims[j.Key].State)
@@ -173,7 +178,7 @@ func soak(t *testing.T, store string, seed uint64) {
 	}
 	write(t, filepath.Join(dir, claimsFile), all)
 	write(t, filepath.Join(dir, freezesFile), d.freezes)
-	if text, err := os.ReadFile(log.Name()); err != nil || bytes.Contains(text, []byte("panic:")) || bytes.Contains(text, []byte("DATA RACE")) {
+	if text, err := os.ReadFile(log.Name()); err != nil || bytes.Contains(text, []byte("panic:")) || bytes.Contains(text, []byte("fatal error:")) || bytes.Contains(text, []byte("DATA RACE")) {
 		t.Errorf("a worker panicked: see %s (%v)", log.Name(), err)
 	}
 
@@ -330,6 +335,7 @@ func (d *desk) waitForRecovery(at place) map[string]Claim {
 
 func (d *desk) claims(store semel.Store) (claims map[string]Claim, open int) {
 	claims = map[string]Claim{}
+	d.n.refused = 0
 	now, err := store.Now(d.t.Context())
 	if err != nil {
 		d.t.Fatal(err)
@@ -343,6 +349,11 @@ func (d *desk) claims(store semel.Store) (claims map[string]Claim, open int) {
 			next := semel.Decide(&o, o.Contract.Stricter(a.contract(p)), now)
 			if o.State == semel.InProgress || o.State == semel.Unknown && next.Kind != semel.MovePerson {
 				open++
+			}
+			for _, a := range o.Attempts {
+				if a.Number > 1 && a.Outcome == semel.EvRefused {
+					d.n.refused++
+				}
 			}
 			claims[string(o.Key)] = Claim{
 				Key: string(o.Key), State: string(o.State), Reason: o.Reason, Incident: o.Incident, Next: string(next.Kind), Why: next.Reason,
@@ -373,6 +384,8 @@ func (d *desk) report(w io.Writer, store string, seed uint64, at place, chaos, a
 		lost = int64(n.lostAsked)
 	}
 	fmt.Fprintf(w, "cut off from the database alone: %d; acknowledgements of commits lost: %d\n", n.cuts, lost)
+	fmt.Fprintf(w, "second and later attempts refused (by the destination, by a proxy that is not there, by the check before sending): %d\n", n.refused)
+	fmt.Fprintf(w, "evidence that a dead or cut-off worker left in its spool for its successor: %d\n", n.spooled)
 	if store == "sqlite" {
 		fmt.Fprintf(w, "write lock held by another program for up to 4 s: %d\n\n", n.locks)
 	} else {

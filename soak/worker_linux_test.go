@@ -53,6 +53,7 @@ type (
 		Next     string `json:"next,omitempty"`
 		Effect   string `json:"effect,omitempty"`
 		NotAsked string `json:"not_asked,omitempty"`
+		Spooled  int    `json:"spooled,omitempty"` // evidence that a worker found at its start; belongs to no order
 	}
 )
 
@@ -173,6 +174,12 @@ func work(in io.Reader, out io.Writer) (err error) {
 		return err
 	}
 	defer kept.Close()
+	said := &replies{out: out}
+	left, err := kept.Len()
+	if err != nil {
+		return err
+	}
+	said.say(reply{Number: -1, Spooled: left})
 	d, err := a.roads()
 	if err != nil {
 		return err
@@ -199,7 +206,6 @@ func work(in io.Reader, out io.Writer) (err error) {
 	recovery, stop := context.WithCancel(ctx)
 	defer stop()
 	wg.Go(func() { _ = guard.Run(recovery) })
-	said := &replies{out: out}
 	for orders.Scan() {
 		var o order
 		if err := json.Unmarshal(orders.Bytes(), &o); err != nil {
