@@ -26,7 +26,6 @@ const (
 	window    = 32                     // commits
 	rowTime   = 30 * time.Microsecond  // what one row adds to a commit
 	fastFlush = 700 * time.Microsecond // up to here two committers are best
-	flushPer  = 250 * time.Microsecond // above, one committer for each
 )
 
 func (p *pace) saw(took time.Duration, rows int) {
@@ -46,11 +45,10 @@ func (p *pace) saw(took time.Duration, rows int) {
 }
 
 func (p *pace) committers(most int) int {
-	flush := time.Duration(p.flush.Load())
-	if flush <= fastFlush {
+	if time.Duration(p.flush.Load()) <= fastFlush {
 		return min(2, most)
 	}
-	return min(max(4, int(flush/flushPer)), most)
+	return most
 }
 
 // batch is the most rows that share one commit.
