@@ -198,7 +198,12 @@ func newPage(t *testing.T, bin, text string) *page {
 		p.replace = append(p.replace, [2]string{writtenAPI, "http://" + address})
 	}
 	if strings.Contains(text, writtenPostgres) {
-		p.replace = append(p.replace, [2]string{writtenPostgres, postgrestest.Shared(t).Database(t)})
+		server := postgrestest.Start(t, postgrestest.Options{Durable: true}) // a careless one earns warnings
+		url, err := server.Create(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.replace = append(p.replace, [2]string{writtenPostgres, url})
 	}
 	if strings.Contains(text, inClone) {
 		clone, err := filepath.Abs("..")
@@ -493,4 +498,66 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestEveryFlagIsExplained: the reference has a section for each command, and
+// names each of its flags there.
+func TestEveryFlagIsExplained(t *testing.T) {
+	page := read(t, "reference/commands.md")
+	section := func(name string) string {
+		_, text, ok := strings.Cut(page, "\n## "+name+"\n")
+		if !ok {
+			t.Errorf("reference/commands.md has no section %q", name)
+		}
+		text, _, _ = strings.Cut(text, "\n## ")
+		return text
+	}
+	bin := t.TempDir()
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "../cmd/semel").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	help := func(args ...string) string {
+		out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "semel"), append(args, "--help")...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	flags := regexp.MustCompile(`(?m)^ +(?:-h, )?--([a-z-]+)`)
+	children := regexp.MustCompile(`(?m)^  ([a-z]+)  +[A-Z]`)
+	_, global, _ := strings.Cut(help("do"), "Global Flags:")
+	for _, m := range flags.FindAllStringSubmatch(global+"\n      --help", -1) {
+		if !strings.Contains(section("Global flags"), "`--"+m[1]+"`") {
+			t.Errorf("the global flag --%s is not explained", m[1])
+		}
+	}
+	var visit func(section string, args []string)
+	visit = func(text string, args []string) {
+		shown := help(args...)
+		_, list, _ := strings.Cut(shown, "Available Commands:")
+		list, _, _ = strings.Cut(list, "\n\n")
+		for _, m := range children.FindAllStringSubmatch(list, -1) {
+			if m[1] == "help" {
+				continue
+			}
+			text := text
+			if len(args) == 0 {
+				text = section("semel " + m[1])
+			} else if !strings.Contains(text, "semel "+strings.Join(append(args, m[1]), " ")) {
+				t.Errorf("semel %s %s is not explained", strings.Join(args, " "), m[1])
+			}
+			visit(text, append(slices.Clone(args), m[1]))
+		}
+		if len(args) == 0 {
+			return
+		}
+		_, list, _ = strings.Cut(shown, "\nFlags:")
+		list, _, _ = strings.Cut(list, "Global Flags:")
+		for _, m := range flags.FindAllStringSubmatch(list, -1) {
+			if m[1] != "help" && !strings.Contains(text, "--"+m[1]+"`") && !strings.Contains(text, "`--"+m[1]) && !strings.Contains(text, "--"+m[1]+" ") {
+				t.Errorf("semel %s --%s is not explained", strings.Join(args, " "), m[1])
+			}
+		}
+	}
+	visit("", nil)
 }
