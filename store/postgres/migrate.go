@@ -103,24 +103,26 @@ func dial(ctx context.Context, url string) (*pgx.Conn, error) {
 
 func status(ctx context.Context, conn *pgx.Conn) (MigrationStatus, error) {
 	st := MigrationStatus{Latest: len(files())}
-	var schema, table bool
-	const exists = `select to_regnamespace('semel') is not null, to_regclass('` + versionTable + `') is not null`
-	if err := conn.QueryRow(ctx, exists).Scan(&schema, &table); err != nil {
+	// One statement, one snapshot: others may be creating it. The version table
+	// comes first.
+	const relations = `
+select count(*), count(*) filter (where c.relname = 'schema_version')
+from pg_class as c
+join pg_namespace as n on n.oid = c.relnamespace
+where n.nspname = 'semel'`
+	const version = `
+select coalesce(max(version_id), 0)
+from ` + versionTable
+	var all, ours int
+	if err := conn.QueryRow(ctx, relations).Scan(&all, &ours); err != nil {
 		return st, unavailable("look for schema semel", err)
 	}
-	if table {
-		if err := conn.QueryRow(ctx, `select coalesce(max(version_id), 0) from `+versionTable).Scan(&st.Current); err != nil {
+	switch {
+	case all > 0 && ours == 0:
+		return st, errors.New("schema semel holds something that is not ours: move it away, or use another database")
+	case ours > 0:
+		if err := conn.QueryRow(ctx, version).Scan(&st.Current); err != nil {
 			return st, unavailable("read the schema version", err)
-		}
-	}
-	if schema && !table {
-		var foreign int
-		const count = `select count(*) from pg_class where relnamespace = to_regnamespace('semel')`
-		if err := conn.QueryRow(ctx, count).Scan(&foreign); err != nil {
-			return st, unavailable("look into schema semel", err)
-		}
-		if foreign > 0 {
-			return st, errors.New("schema semel holds something that is not ours: move it away, or use another database")
 		}
 	}
 	st.Pending = files()[min(st.Current, st.Latest):]

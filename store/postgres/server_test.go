@@ -88,6 +88,11 @@ func TestReadOnlyServer(t *testing.T) {
 	if err := server.SetReadOnly(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	for until := time.Now().Add(10 * time.Second); time.Now().Before(until); { // sessions learn of it one by one
+		if _, err := s.Commit(t.Context(), claimOf(t, time.Now())); err != nil {
+			break
+		}
+	}
 	for _, c := range []semel.Change{claimOf(t, time.Now()), confirmationOf(t, o)} {
 		_, err := s.Commit(t.Context(), c)
 		if !errors.Is(err, semel.ErrUnavailable) || !strings.Contains(err.Error(), "connect to the primary") {
