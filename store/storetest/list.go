@@ -125,7 +125,9 @@ func testManyPages(t *testing.T, h Harness) {
 	const n = 350
 	var want []semel.ID
 	for range n {
-		want = append(want, claim(t, s, contract()).ID)
+		unhurried := claimed(1)
+		unhurried.Lease = time.Hour // a slow machine must not let it lapse
+		want = append(want, commit(t, s, fresh(now(t, s), newKey(), contract()), unhurried).ID)
 	}
 	slices.Reverse(want)
 	for name, f := range map[string]semel.Filter{"all": {}, "in progress": {State: semel.InProgress}, "scope": {Scope: scope}} {
