@@ -26,20 +26,18 @@ func (o Operation) Apply(ev Event) (Operation, error) {
 	o.Version++
 	o.UpdatedAt = ev.At
 	o.record(&ev, before)
-	if row.mark != nil {
-		row.mark(&o, &ev)
-	}
+	row.mark.raise(&o, &ev)
 	o.CheckAt = o.due(ev.At)
 	return o, nil
 }
 
-func (o *Operation) row(ev *Event) (Transition, bool) {
-	for _, t := range transitions {
-		if t.From == o.State && t.On == ev.Kind && (t.test == nil || t.test(o, ev)) {
+func (o *Operation) row(ev *Event) (*Transition, bool) {
+	for i := range transitions {
+		if t := &transitions[i]; t.From == o.State && t.On == ev.Kind && t.test.holds(o, ev) {
 			return t, true
 		}
 	}
-	return Transition{}, false
+	return nil, false
 }
 
 // record takes over what the event says; the state is already the new one.
@@ -73,7 +71,7 @@ func (o *Operation) record(ev *Event, before State) {
 			}
 		}
 		o.close(ev)
-		o.nextKey = o.State == Failed && (o.nextKey || isCurrentKey(o, ev))
+		o.nextKey = o.State == Failed && (o.nextKey || o.currentKey(ev))
 		o.reason(ev)
 	case EvLost:
 		o.lose(ev, before)

@@ -1,6 +1,7 @@
 package semel
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -11,12 +12,12 @@ type Transition struct {
 	On   EventKind // what happened
 	When string    // the condition, in words; empty for always
 	To   State
-	test func(o *Operation, ev *Event) bool
-	mark func(o *Operation, ev *Event) // raises an incident
+	test test
+	mark mark // raises an incident
 }
 
 // Incident reports whether the row raises an incident.
-func (t Transition) Incident() bool { return t.mark != nil }
+func (t Transition) Incident() bool { return t.mark != none }
 
 // Transitions is the whole state table, in the order in which Apply reads it:
 // the first row that matches decides. An event with no row cannot happen.
@@ -82,9 +83,9 @@ var transitions = []Transition{
 	{From: Unknown, On: EvDidNotHappen, When: "absence had its time, or forced; no incident open", To: Failed, test: isSettleable},
 	{From: Unknown, On: EvCancelAsked, To: Unknown},
 	{From: Unknown, On: EvContradiction, To: Unknown, mark: contradiction},
-	{From: Unknown, On: EvIncident, When: "found completed", To: Completed, test: corrects(Completed)},
+	{From: Unknown, On: EvIncident, When: "found completed", To: Completed, test: correctsToCompleted},
 	{From: Unknown, On: EvIncident, When: "found failed; absence had its time, or forced", To: Failed, test: correctsToFailed},
-	{From: Unknown, On: EvIncident, When: "still unknown", To: Unknown, test: corrects(Unknown)},
+	{From: Unknown, On: EvIncident, When: "still unknown", To: Unknown, test: correctsToUnknown},
 	{From: Unknown, On: EvJoined, To: Unknown},
 
 	{From: Completed, On: EvConfirmed, When: "the same effect", To: Completed, test: isSameEffect},
@@ -104,87 +105,147 @@ var transitions = []Transition{
 	{From: Completed, On: EvCancelAsked, To: Completed},
 	{From: Completed, On: EvCancelled, When: "by the attempt that completed it, or the only one that could have", To: Completed, test: isCause, mark: contradiction},
 	{From: Completed, On: EvCancelled, To: Completed},
-	{From: Completed, On: EvIncident, When: "it stands", To: Completed, test: corrects(Completed)},
+	{From: Completed, On: EvIncident, When: "it stands", To: Completed, test: correctsToCompleted},
 	{From: Completed, On: EvIncident, When: "found failed; absence had its time, or forced", To: Failed, test: correctsToFailed},
-	{From: Completed, On: EvIncident, When: "found unknown", To: Unknown, test: corrects(Unknown)},
+	{From: Completed, On: EvIncident, When: "found unknown", To: Unknown, test: correctsToUnknown},
 	{From: Completed, On: EvJoined, To: Completed},
 	{From: Completed, On: EvExpired, When: "no incident open", To: Completed, test: hasNoIncident},
 }
 
-func isCurrent(o *Operation, ev *Event) bool { return ev.Attempt == o.Attempt }
-func isCurrentAlone(o *Operation, ev *Event) bool {
-	return isCurrentUndisputed(o, ev) && !o.openBesides(ev.Attempt)
+// test is the condition of a row, and mark the incident that it raises. They
+// are names and not functions, so that Apply needs no memory for what it asks.
+type (
+	test int
+	mark int
+)
+
+const (
+	always test = iota
+	isCurrent
+	isCurrentAlone
+	isCurrentUndisputed
+	isCurrentDispute
+	isDispute
+	isLapsed
+	hasIncident
+	hasNoIncident
+	isUnblocked
+	isRepeatable
+	isCurrentKey
+	isRetained
+	isCause
+	isLastOpen
+	isProven
+	isMissing
+	isSettleable
+	correctsToCompleted
+	correctsToFailed
+	correctsToUnknown
+	isSameEffect
+)
+
+const (
+	none mark = iota
+	effectAfterFailure
+	dispute
+	duplicateEffect
+	contradiction
+)
+
+// holds reports whether the test is true of an event that meets o.
+func (t test) holds(o *Operation, ev *Event) bool {
+	switch t {
+	case always:
+		return true
+	case isCurrent:
+		return ev.Attempt == o.Attempt
+	case isCurrentAlone:
+		return ev.Attempt == o.Attempt && o.Incident == "" && !o.openBesides(ev.Attempt)
+	case isCurrentUndisputed:
+		return ev.Attempt == o.Attempt && o.Incident == ""
+	case isCurrentDispute:
+		return ev.Attempt == o.Attempt && ev.Incident != ""
+	case isDispute:
+		return ev.Incident != ""
+	case isLapsed:
+		return !ev.At.Before(o.LeaseUntil)
+	case hasIncident:
+		return o.Incident != ""
+	case hasNoIncident:
+		return o.Incident == ""
+	case isUnblocked:
+		return o.unblocked(ev)
+	case isRepeatable:
+		// It says nothing about a key's window: the claim's SendBy ends within
+		// it, and a claim that came too late sends nothing.
+		return o.Contract.Protection.Repeatable() && o.unblocked(ev)
+	case isCurrentKey:
+		return o.currentKey(ev)
+	case isRetained:
+		return o.Incident == "" && o.currentKey(ev)
+	case isCause:
+		return o.cause(ev)
+	case isLastOpen:
+		return o.Incident == "" && !o.openBesides(ev.Attempt) && o.has(ev.Attempt)
+	case isProven:
+		return o.proven(ev)
+	case isMissing:
+		return o.missing(ev)
+	case isSettleable:
+		return o.Incident == "" && o.hadItsTime(ev)
+	case correctsToCompleted:
+		return o.Incident != "" && ev.Correction == Completed
+	case correctsToFailed:
+		return o.Incident != "" && ev.Correction == Failed && o.hadItsTime(ev)
+	case correctsToUnknown:
+		return o.Incident != "" && ev.Correction == Unknown
+	case isSameEffect:
+		return o.sameEffect(ev)
+	}
+	return false
 }
 
-func isCurrentUndisputed(o *Operation, ev *Event) bool { return isCurrent(o, ev) && o.Incident == "" }
-func isLapsed(o *Operation, ev *Event) bool            { return !ev.At.Before(o.LeaseUntil) }
-func hasIncident(o *Operation, _ *Event) bool          { return o.Incident != "" }
-func hasNoIncident(o *Operation, _ *Event) bool        { return o.Incident == "" }
-func isUnblocked(o *Operation, ev *Event) bool {
+func (o *Operation) unblocked(ev *Event) bool {
 	return o.Incident == "" && !o.Expired && (ev.Force || !o.Cancel && !o.Cancelled)
 }
 
-// isRepeatable says nothing about a key's window: the claim's SendBy ends
-// within it, and a claim that came too late sends nothing.
-func isRepeatable(o *Operation, ev *Event) bool {
-	return o.Contract.Protection.Repeatable() && isUnblocked(o, ev)
-}
+func (o *Operation) currentKey(ev *Event) bool { return o.generation(ev.Attempt) == o.Generation }
 
-func isCurrentKey(o *Operation, ev *Event) bool { return o.generation(ev.Attempt) == o.Generation }
-func isRetained(o *Operation, ev *Event) bool   { return o.Incident == "" && isCurrentKey(o, ev) }
-
-func isDispute(_ *Operation, ev *Event) bool        { return ev.Incident != "" }
-func isCurrentDispute(o *Operation, ev *Event) bool { return isCurrent(o, ev) && isDispute(o, ev) }
-
-// isCause: the attempt completed the operation, or a lookup or a person did
+// cause: the attempt completed the operation, or a lookup or a person did
 // and it is the only one that could have had the effect.
-func isCause(o *Operation, ev *Event) bool {
+func (o *Operation) cause(ev *Event) bool {
 	if o.winner != 0 || !o.has(ev.Attempt) {
 		return ev.Attempt != 0 && ev.Attempt == o.winner
 	}
 	return o.Attempts[ev.Attempt-1].Open && !o.openBesides(ev.Attempt)
 }
 
-func isLastOpen(o *Operation, ev *Event) bool {
-	return o.Incident == "" && !o.openBesides(ev.Attempt) && o.has(ev.Attempt)
-}
-
-func isProven(o *Operation, ev *Event) bool {
+func (o *Operation) proven(ev *Event) bool {
 	at, ok := o.ProofAt(o.Contract)
 	return ok && o.Incident == "" && !ev.AskedAt.IsZero() && !ev.AskedAt.Before(at)
 }
 
-// isMissing: absence is proven, over every attempt that could have had the
+// missing: absence is proven, over every attempt that could have had the
 // effect of a completed operation.
-func isMissing(o *Operation, ev *Event) bool {
+func (o *Operation) missing(ev *Event) bool {
 	all := *o
 	all.Attempts = slices.Clone(o.Attempts)
 	for i := range all.Attempts {
 		a := &all.Attempts[i]
 		a.Open = a.Outcome != EvRefused && a.Outcome != EvCancelled
 	}
-	return isProven(&all, ev)
+	return all.proven(ev)
 }
 
-// isSettleable: a person's "it did not happen" needs the time after which no
+// hadItsTime: a person's "it did not happen" needs the time after which no
 // attempt can still act, or an explicit override with a reason.
-func isSettleable(o *Operation, ev *Event) bool { return o.Incident == "" && hadItsTime(o, ev) }
-
-func hadItsTime(o *Operation, ev *Event) bool {
+func (o *Operation) hadItsTime(ev *Event) bool {
 	return ev.Force && ev.Reason != "" || !ev.At.Before(o.QuietAt())
 }
 
-func correctsToFailed(o *Operation, ev *Event) bool {
-	return corrects(Failed)(o, ev) && hadItsTime(o, ev)
-}
-
-func corrects(s State) func(*Operation, *Event) bool {
-	return func(o *Operation, ev *Event) bool { return o.Incident != "" && ev.Correction == s }
-}
-
-// isSameEffect: the same identifier, the same attempt speaking twice, a lookup
+// sameEffect: the same identifier, the same attempt speaking twice, a lookup
 // that names no identifier, or a destination that promises one effect.
-func isSameEffect(o *Operation, ev *Event) bool {
+func (o *Operation) sameEffect(ev *Event) bool {
 	known, told := "", ev.reference()
 	if o.Result != nil {
 		known = o.Result.Reference
@@ -239,29 +300,21 @@ func (o *Operation) QuietAt() time.Time {
 	return at.Add(o.Contract.processing()).Add(o.Contract.VisibleAfter).Add(o.Contract.skew())
 }
 
-func effectAfterFailure(o *Operation, ev *Event) {
-	o.Incident = "an effect was reported after the operation was settled as failed"
-	contradictedBy(o, ev)
-}
-
-func dispute(o *Operation, ev *Event) { o.Incident = ev.Incident }
-
-func duplicateEffect(o *Operation, ev *Event) {
-	o.Incident = "duplicate effect: a second, different effect was reported"
-	contradictedBy(o, ev)
-}
-
-func contradiction(o *Operation, ev *Event) {
-	o.Incident = "contradicting evidence: "
-	if ev.Reason != "" {
-		o.Incident += ev.Reason
-	} else {
-		o.Incident += string(ev.Kind)
+// raise puts the row's incident on o.
+func (m mark) raise(o *Operation, ev *Event) {
+	switch m {
+	case none:
+		return
+	case dispute:
+		o.Incident = ev.Incident
+		return
+	case effectAfterFailure:
+		o.Incident = "an effect was reported after the operation was settled as failed"
+	case duplicateEffect:
+		o.Incident = "duplicate effect: a second, different effect was reported"
+	case contradiction:
+		o.Incident = "contradicting evidence: " + cmp.Or(ev.Reason, string(ev.Kind))
 	}
-	contradictedBy(o, ev)
-}
-
-func contradictedBy(o *Operation, ev *Event) {
 	if r := ev.reference(); r != "" {
 		o.Incident += " (" + r + ")"
 	}
