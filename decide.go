@@ -134,6 +134,9 @@ func decideLookup(o *Operation, c Contract, now time.Time, asked bool) (Move, bo
 	if provable && (o.Looks >= 3 || at.Before(proof) && at.Add(c.backoff(o.Looks+2)).After(proof)) {
 		at = later(at, proof)
 	}
+	if provable && o.lookedAt.Before(proof) && at.After(proof) {
+		at = later(proof, o.notBefore) // however often it was asked for before, the first look that can prove is not put off
+	}
 	if asked {
 		at = now
 	}

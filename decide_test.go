@@ -184,6 +184,11 @@ func TestMoveOfAnUnknownOutcome(t *testing.T) {
 		// lookups and the moment of proof
 		{"a lookup waits for the proof when it is near", proving(semel.Lookup), []semel.Event{claim(1, 0), event(semel.EvLost, 1, 109*time.Second)}, 109 * time.Second, "lookup at 1m51s", "lookup at 1m49s"},
 		{"the fourth lookup waits for the proof", proving(semel.Lookup), with(noAnswer(6*time.Second), noAnswer(8*time.Second), noAnswer(12*time.Second)), 12 * time.Second, "lookup at 1m51s", "lookup at 12s"},
+		{
+			"however many asked before, the lookup that can prove is not put off", proving(semel.Lookup), with(noAnswer(6*time.Second), noAnswer(7*time.Second),
+				noAnswer(8*time.Second), noAnswer(9*time.Second), noAnswer(10*time.Second), noAnswer(11*time.Second), noAnswer(12*time.Second)), 12 * time.Second,
+			"lookup at 1m51s", "lookup at 12s",
+		},
 		{"without proof, the fourth lookup comes after its pause", looking(semel.Lookup), with(noAnswer(6*time.Second), noAnswer(8*time.Second), noAnswer(12*time.Second)), 12 * time.Second, "lookup at 20s", "lookup at 12s"},
 		// the destination asks for time
 		{"still working, resend", none(semel.Keyed), []semel.Event{claim(1, 0), later}, 5 * time.Second, "resend at 2m5s", "resend at 5s"},
