@@ -141,7 +141,11 @@ func (r *Request) canonicalBody() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return appendCanonical(nil, v, "", r.isVolatile), nil
+	var drop func(string) bool
+	if len(r.Volatile) > 0 {
+		drop = r.isVolatile
+	}
+	return appendCanonical(make([]byte, 0, len(r.Body)), v, "", drop), nil
 }
 
 func (r *Request) isVolatile(path string) bool { return slices.Contains(r.Volatile, path) }
