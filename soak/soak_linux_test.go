@@ -136,16 +136,15 @@ func soak(t *testing.T, store string, seed uint64) {
 	d.quiet = true
 	d.killAll()
 	at.calm()
-	for i := range d.jobs {
-		if j := &d.jobs[i]; j.told == "" {
-			j.settled, j.asked, j.at = false, 0, time.Now()
-		}
-	}
 	d.mu.Unlock()
-	if !d.dispatch(time.Now().Add(3 * time.Minute)) {
-		t.Errorf("the quiet phase did not settle everything (the chaos did: %v)", settled)
+	var claims map[string]Claim
+	for until := time.Now().Add(4 * time.Minute); time.Now().Before(until) && d.reopen(claims) > 0; {
+		if !d.dispatch(until) {
+			t.Errorf("the quiet phase did not settle everything (the chaos did: %v)", settled)
+			break
+		}
+		claims = d.waitForRecovery(at)
 	}
-	claims := d.waitForRecovery(at)
 	d.mu.Lock()
 	d.ending = true
 	for _, w := range d.crew {
@@ -296,7 +295,7 @@ func (d *desk) chaos(ctx context.Context, at place, rng *rand.Rand, until time.T
 				d.freeze(w, seconds(2, 5)) // beyond lease and send_by
 			case draw < 54:
 				d.n.longStops++
-				d.freeze(w, seconds(9, 14)) // beyond proof of absence and the short window
+				d.freeze(w, seconds(11, 16)) // beyond proof of absence and the short window
 			case draw < 66:
 				d.n.cuts++
 				at.cut(d, w, seconds(1, 7))
@@ -311,6 +310,24 @@ func (d *desk) chaos(ctx context.Context, at place, rng *rand.Rand, until time.T
 		}
 		d.mu.Unlock()
 	}
+}
+
+// reopen has everything asked for again that may still be done: at first what
+// no worker was told to be completed, then what failed and is to be tried until
+// it is done. It returns how much that is.
+func (d *desk) reopen(claims map[string]Claim) (n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range d.jobs {
+		j := &d.jobs[i]
+		c, known := claims[j.Key]
+		if claims == nil && j.told != "" || known && (c.State != string(semel.Failed) || j.Final) {
+			continue
+		}
+		j.settled, j.asked, j.at = false, 0, time.Now()
+		n++
+	}
+	return n
 }
 
 // waitForRecovery returns what Semel says about all operations, once nothing is

@@ -8,14 +8,14 @@ const (
 	lease         = 2 * time.Second        // also how long the first byte may take
 	answerWithin  = time.Second            // how long an attempt waits for its answer
 	writeTimeout  = time.Second            // how long sending may take
-	maxProcessing = 4 * time.Second        // last byte to effect
+	maxProcessing = 6 * time.Second        // last byte to effect
 	visibleAfter  = time.Second            // effect to lookup
 	skew          = 500 * time.Millisecond // between two clocks
 	longWindow    = 24 * time.Hour         // how long a key is honoured
-	shortWindow   = 10 * time.Second       // the same, where it ends during the soak
+	shortWindow   = 12 * time.Second       // the same, where it ends during the soak
 	windowMargin  = time.Second            // how long before its end Semel stops, for the short one
 
-	actsLate   = 1500 * time.Millisecond // how late the destination acts, when it acts late
+	actsLate   = 1200 * time.Millisecond // how late the destination acts, when it acts late
 	showsAfter = 700 * time.Millisecond  // how late it shows a transfer
 )
 
