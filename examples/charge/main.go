@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -45,12 +46,12 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, db, provider string, patience time.Duration, invoice Invoice) error {
+func run(ctx context.Context, db, provider string, patience time.Duration, invoice Invoice) (err error) {
 	payments, err := httpdest.New(httpdest.Options{Name: "payments", Base: provider})
 	if err != nil {
 		return err
 	}
-	defer payments.Close(ctx)
+	defer func() { err = errors.Join(err, payments.Close(ctx)) }()
 
 	send := httpdest.Post[Invoice, Charge](payments, "/v1/charges")
 	send.Contract = semel.Contract{
@@ -67,12 +68,12 @@ func run(ctx context.Context, db, provider string, patience time.Duration, invoi
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer func() { err = errors.Join(err, store.Close()) }()
 	guard, err := engine.New(ctx, store, engine.Options{Tenant: "acme", Resolve: engine.Actions(charge.Definition())})
 	if err != nil {
 		return err
 	}
-	defer guard.Close(ctx)
+	defer func() { err = errors.Join(err, guard.Close(ctx)) }()
 
 	done, err := charge.Do(ctx, guard, invoice)
 	if err != nil {
