@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -74,22 +73,14 @@ func (r *Request) Fingerprint() (Fingerprint, error) {
 	if err != nil {
 		return Fingerprint{}, err
 	}
-	h := sha256.New()
-	write := func(s string) {
-		var n [20]byte
-		h.Write(append(strconv.AppendInt(n[:0], int64(len(s)), 10), ':'))
-		h.Write([]byte(s))
-	}
-	write("semel-fingerprint-1")
+	b := appendPrefixed(make([]byte, 0, 512+len(body)), "semel-fingerprint-1")
 	for _, p := range parts {
-		write(p.name)
-		write(p.value)
+		b = appendPrefixed(appendPrefixed(b, p.name), p.value)
 	}
-	write("body")
-	write(string(body))
-	var f Fingerprint
-	f[0] = fingerprintVersion
-	copy(f[1:], h.Sum(nil))
+	b = appendPrefixed(appendPrefixed(b, "body"), body)
+	sum := sha256.Sum256(b)
+	f := Fingerprint{fingerprintVersion}
+	copy(f[1:], sum[:])
 	return f, nil
 }
 
@@ -97,7 +88,8 @@ func (r *Request) Fingerprint() (Fingerprint, error) {
 type part struct{ name, value string }
 
 func (r *Request) parts() ([]part, error) {
-	parts := []part{{"kind", r.Kind}, {"method", r.Method}}
+	parts := make([]part, 0, 8+len(r.Header)+len(r.Args))
+	parts = append(parts, part{"kind", r.Kind}, part{"method", r.Method})
 	if r.URL != "" {
 		u, err := url.Parse(r.URL)
 		if err != nil {
@@ -123,7 +115,12 @@ func (r *Request) parts() ([]part, error) {
 		parts = append(parts, part{"url.scheme", strings.ToLower(u.Scheme)}, part{"url.host", strings.ToLower(u.Hostname())},
 			part{"url.port", port}, part{"url.path", path}, part{"url.query", u.RawQuery})
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
+	names := make([]string, 0, len(r.Header))
+	for name := range r.Header {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
 		parts = append(parts, part{"header." + strings.ToLower(name), r.Header[name]})
 	}
 	for i, a := range r.Args {

@@ -37,16 +37,18 @@ func ActionScope(tenant, connection, action string) Scope {
 }
 
 func prefixed(parts ...string) string {
-	var b strings.Builder
+	b := make([]byte, 0, 256) // most are shorter, and never reach the heap
 	for i, p := range parts {
 		if i > 0 {
-			b.WriteByte('/')
+			b = append(b, '/')
 		}
-		b.WriteString(strconv.Itoa(len(p)))
-		b.WriteByte(':')
-		b.WriteString(p)
+		b = appendPrefixed(b, p)
 	}
-	return b.String()
+	return string(b)
+}
+
+func appendPrefixed[T string | []byte](dst []byte, s T) []byte {
+	return append(append(strconv.AppendInt(dst, int64(len(s)), 10), ':'), s...)
 }
 
 func validName(what, s string) error {
@@ -74,10 +76,8 @@ func validName(what, s string) error {
 // version 8 (RFC 9562, section 5.8), 36 characters that every provider's
 // alphabet accepts.
 func DestinationKey(scope Scope, key Key, generation int) string {
-	h := sha256.New()
-	h.Write([]byte(prefixed("semel-destination-key-1", string(scope), string(key), strconv.Itoa(generation))))
-	var id ID
-	copy(id[:], h.Sum(nil))
+	sum := sha256.Sum256([]byte(prefixed("semel-destination-key-1", string(scope), string(key), strconv.Itoa(generation))))
+	id := ID(sum[:16])
 	id[6] = id[6]&0x0f | 0x80
 	id[8] = id[8]&0x3f | 0x80
 	return id.String()

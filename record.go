@@ -27,11 +27,11 @@ type StoredEvent struct {
 
 // Record returns the immutable part of the operation for a store.
 func (id Identity) Record() (Record, error) {
-	req, err := json.Marshal(id.Request)
+	req, err := json.Marshal(&id.Request)
 	if err != nil {
 		return Record{}, fmt.Errorf("encode request: %w", err)
 	}
-	con, err := json.Marshal(id.Contract)
+	con, err := json.Marshal(&id.Contract)
 	if err != nil {
 		return Record{}, fmt.Errorf("encode contract: %w", err)
 	}
