@@ -165,6 +165,12 @@ func (p *pursuit) attempt(ctx context.Context, o semel.Operation, h *held) (seme
 		defer landed()
 		return p.send(o, h), nil
 	}
+	return p.sendApart(ctx, o, h, landed), nil
+}
+
+// sendApart sends in a goroutine of its own, which goes on when the caller
+// leaves.
+func (p *pursuit) sendApart(ctx context.Context, o semel.Operation, h *held, landed func()) semel.Outcome {
 	done := make(chan semel.Outcome, 1)
 	go func() {
 		defer landed()
@@ -172,12 +178,12 @@ func (p *pursuit) attempt(ctx context.Context, o semel.Operation, h *held) (seme
 	}()
 	select {
 	case out := <-done:
-		return out, nil
+		return out
 	case <-ctx.Done():
 		return semel.Outcome{
 			Status: semel.StatusInProgress, Operation: o,
 			Next: semel.Move{Kind: semel.MoveWait, At: o.LeaseUntil, Reason: "the attempt goes on; nobody waits for it here"},
-		}, nil
+		}
 	}
 }
 

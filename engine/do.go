@@ -63,8 +63,11 @@ func (e *Engine) identify(c *semel.Call) (semel.Identity, error) {
 // forgotten reports whether the key was minted before the store's memory
 // begins and is not on record: nobody can tell whether it was used.
 func (e *Engine) forgotten(ctx context.Context, c *semel.Call) (bool, error) {
+	if e.opt.Forget == 0 {
+		return false, nil
+	}
 	minted, ok := c.Key.MintedAt()
-	if !ok || e.opt.Forget == 0 || minted.After(e.estimate().Add(-e.opt.Forget)) {
+	if !ok || minted.After(e.estimate().Add(-e.opt.Forget)) {
 		return false, nil
 	}
 	_, err := e.store.Load(ctx, c.Scope, c.Key)

@@ -62,23 +62,28 @@ func (r *recent) put(o *semel.Operation) (seen, bool) {
 func (e *Engine) regenerated(ctx context.Context, o *semel.Operation) []string {
 	before, ok := e.recent.put(o)
 	if !ok && e.opt.Regenerated > 0 {
-		for other, err := range e.store.List(ctx, semel.Filter{
-			Scope: o.Scope, Fingerprint: o.Fingerprint,
-			Since: o.CreatedAt.Add(-e.opt.Regenerated), Limit: 2,
-		}) {
-			if err != nil {
-				e.log.Warn("look for regenerated keys", "operation", o.ID, "err", err)
-				break
-			}
-			if other.ID != o.ID && other.Key != o.Key && other.CreatedAt.Before(o.CreatedAt) {
-				before, ok = seen{other.ID, other.Key, other.CreatedAt}, true
-				break
-			}
-		}
+		before, ok = e.stored(ctx, *o)
 	}
 	if !ok {
 		return nil
 	}
 	return []string{fmt.Sprintf("the same request was made %v ago under key %q (operation %s); this is operation %s under key %q: two intentions, or one whose key was made anew?",
 		o.CreatedAt.Sub(before.at).Round(time.Second), before.key, before.id, o.ID, o.Key)}
+}
+
+// stored looks in the store for another operation with the same request.
+func (e *Engine) stored(ctx context.Context, o semel.Operation) (seen, bool) {
+	for other, err := range e.store.List(ctx, semel.Filter{
+		Scope: o.Scope, Fingerprint: o.Fingerprint,
+		Since: o.CreatedAt.Add(-e.opt.Regenerated), Limit: 2,
+	}) {
+		if err != nil {
+			e.log.Warn("look for regenerated keys", "operation", o.ID, "err", err)
+			break
+		}
+		if other.ID != o.ID && other.Key != o.Key && other.CreatedAt.Before(o.CreatedAt) {
+			return seen{other.ID, other.Key, other.CreatedAt}, true
+		}
+	}
+	return seen{}, false
 }
