@@ -55,7 +55,7 @@ var mutants = []mutant{
 	},
 	{
 		"a retry sends the caller's new bytes", "engine/attempt.go",
-		`s := &semel.Send{Operation: &o,`, "o.Request = p.call.Request\n\ts := &semel.Send{Operation: &o,",
+		"s := &semel.Send{\n\t\tOperation: &o,", "o.Request = p.call.Request\n\ts := &semel.Send{\n\t\tOperation: &o,",
 		"./engine", "TestKeyedIsSentAgainUnderTheSameKey",
 	},
 	{
