@@ -436,9 +436,13 @@ func (p *page) compare(want, got string) error {
 			if known, ok := p.ids[id]; ok && real[i] != id && real[i] != known {
 				return fmt.Errorf("%s is %s here, and was %s before:\n%s", id, real[i], known, pair[1])
 			}
-			if _, ok := p.ids[id]; !ok {
-				p.ids[id] = real[i]
+			if _, ok := p.ids[id]; ok {
+				continue
 			}
+			if _, ok := p.ids[real[i]]; ok { // printed, and already put as the page has it
+				return fmt.Errorf("%s was %s before, and is the same here:\n%s", id, real[i], pair[1])
+			}
+			p.ids[id] = real[i]
 		}
 	}
 	return nil

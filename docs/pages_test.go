@@ -184,6 +184,14 @@ func TestWorkedExamplesAreRight(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-page +computed):\n%s", diff)
 	}
+	page := strings.ReplaceAll(read(t, "reference/contract.md"), "\n", " ")
+	for _, shown := range []string{
+		"10 s = 01:54:50.", "resends end 8 s after the claim", "+ 1 s = 02:02:34.", "+ 1 s = 02:02:51.",
+	} {
+		if !strings.Contains(page, shown) {
+			t.Errorf("reference/contract.md does not say %q", shown)
+		}
+	}
 }
 
 // TestReadmeShowsTheDemo: what the demo prints, up to the list of commands, is
