@@ -150,6 +150,8 @@ func (c *Contract) Validate() error {
 			Field: "protection", Problem: fmt.Sprintf("%q is unknown", c.Protection),
 			Hint: "use one of transactional, commutes, absolute, keyed, lookup, none",
 		}
+	case !slices.Contains([]EffectKind{"", SetsValue, Changes, Creates, External}, c.Effect):
+		return &InputError{Field: "effect", Problem: fmt.Sprintf("%q is unknown", c.Effect), Hint: "use one of absolute, relative, creates, external"}
 	case c.OnFailed != "" && c.OnFailed != Rerun && c.OnFailed != ReturnFailed:
 		return &InputError{Field: "on-failed", Problem: fmt.Sprintf("%q is unknown", c.OnFailed), Hint: "use rerun or return"}
 	case c.Protection == Keyed && c.Window == 0:

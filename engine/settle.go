@@ -30,15 +30,15 @@ type SettledError struct {
 }
 
 func (e *SettledError) Error() string {
-	s := fmt.Sprintf("it is already %s", e.Operation.State.Words())
+	s := "it was settled before: " + e.Operation.State.Words()
 	if e.Last.Kind != "" {
-		s += fmt.Sprintf(" since %s (%s by %s", e.Last.At.Format(time.RFC3339), e.Last.Kind, e.Last.By)
+		s += fmt.Sprintf(" (%s at %s by %s", e.Last.Kind, e.Last.At.Format(time.RFC3339), e.Last.By)
 		if e.Last.Reason != "" {
 			s += ": " + e.Last.Reason
 		}
 		s += ")"
 	}
-	return s + "; nothing was changed"
+	return s + "; this changed nothing"
 }
 
 // Settle records a person's decision. An open incident is closed by it. It

@@ -116,7 +116,7 @@ func (s *Spool) put(content []byte) error {
 		}
 	}
 	if size > MaxSize {
-		return fmt.Errorf("%w: %s holds %d MiB that the store never took: let `semel serve` reach its database, which takes it",
+		return fmt.Errorf("%w: %s holds %d MiB that the store never took: run semel do or semel op retry, which takes it in once the database answers",
 			ErrFull, s.dir.Name(), MaxSize>>20)
 	}
 	var random [6]byte

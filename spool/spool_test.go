@@ -318,7 +318,7 @@ func TestFullSpoolSaysWhatToDo(t *testing.T) {
 	put(t, s, 1)
 	truncate(t, only(t, dir), spool.MaxSize)
 	err := s.Put(evidence(2))
-	if !errors.Is(err, spool.ErrFull) || !strings.Contains(err.Error(), "semel serve") {
+	if !errors.Is(err, spool.ErrFull) || !strings.Contains(err.Error(), "semel op retry") {
 		t.Errorf("got %v, want ErrFull with the next move", err)
 	}
 }

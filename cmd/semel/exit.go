@@ -111,6 +111,8 @@ func (sh *shell) explain(err error) string {
 			named.Field = flag
 		}
 		return visible(named.Error())
+	case errors.As(err, &asked) && errors.Is(err, semel.ErrRestored):
+		return visible(fmt.Sprintf("%v\nThis call sent nothing.", asked.Err))
 	case errors.As(err, &asked):
 		return visible(fmt.Sprintf("%v\nThis call sent nothing. Earlier calls may have: run the same command again, under the same key.", asked.Err))
 	}

@@ -59,6 +59,20 @@ func (f *span) Set(s string) error {
 	return nil
 }
 
+// zeroable is a span whose zero is meant, for an option that reads a negative
+// time as none and zero as its default.
+type zeroable struct{ span }
+
+func (f *zeroable) Set(s string) error {
+	if err := f.span.Set(s); err != nil {
+		return err
+	}
+	if *f.to == 0 {
+		*f.to = -1
+	}
+	return nil
+}
+
 var errDuration = errors.New("it is no duration: write it with its unit, such as 500ms, 10s, 5m, 24h or 7d")
 
 // exitCodes is a flag with a list of exit codes.

@@ -154,6 +154,9 @@ up to which the database is whole.`,
 			if err != nil {
 				return usagef("--whole-until %q is no time: write it as 2026-03-01T02:00:00Z", until)
 			}
+			if at.After(time.Now()) {
+				return usagef("--whole-until %s is in the future: give the time of the backup", moment(at))
+			}
 			return sh.accept(cmd.Context(), at)
 		}),
 	}

@@ -204,7 +204,7 @@ func (sh *shell) tellStory(w io.Writer, o *semel.Operation, events []semel.Event
 	fmt.Fprintln(w, "\nWhat happens next")
 	fmt.Fprintf(w, "  %s\n", visible(capital(m.Reason)+"."))
 	if (m.Kind == semel.MoveResend || m.Kind == semel.MoveLookup) && !m.Caller {
-		fmt.Fprintf(w, "  A running worker does it by itself from %s.\n", moment(m.At))
+		fmt.Fprintf(w, "  A program that recovers this database does it by itself from %s; the commands below do it now.\n", moment(m.At))
 	}
 	for _, line := range a.next {
 		if !strings.Contains(line, "op show") { // this is it

@@ -155,7 +155,11 @@ func (sh *shell) tellCompleted(out *semel.Outcome) {
 	if !isReplay(out) || o.Request.Kind != commandKind {
 		return
 	}
-	sh.say("completed at %s; its output is shown again, and the program was not started (operation %s)", moment(o.UpdatedAt), o.ID)
+	shown := "its output is shown again"
+	if o.Result == nil || len(o.Result.Body) == 0 {
+		shown = "no output is on record"
+	}
+	sh.say("completed at %s; %s, and the program was not started (operation %s)", moment(o.UpdatedAt), shown, o.ID)
 	if o.Result.Truncated() {
 		sh.say("the output on record is cut: %d bytes are kept", len(o.Result.Body))
 	}

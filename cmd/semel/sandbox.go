@@ -36,6 +36,9 @@ func newSandbox(sh *shell) *cobra.Command {
 		Args:    noArguments,
 		RunE: ours(func(cmd *cobra.Command, _ []string) error {
 			var err error
+			if cmd.Flags().Changed("window") && o.Window == 0 {
+				return usagef("--window 0s would forget every key at once: give a time such as 3s")
+			}
 			if o.Faults.Mix, err = parseMix(mix); err != nil {
 				return err
 			}
@@ -55,8 +58,8 @@ func newSandbox(sh *shell) *cobra.Command {
 	f.StringVar(&mix, "mix", "", "FAULT=WEIGHT,... (default drop_after=2,error_after=1,drop_before=1)")
 	f.Uint64Var(&o.Seed, "seed", 0, "decides which references misbehave")
 	f.Var(&span{to: &o.Window}, "window", "how long charges honour a key (default 24h)")
-	f.Var(&span{to: &o.VisibleAfter}, "visible-after", "how long a transfer stays invisible to lookups (default 2s)")
-	f.Var(&span{to: &o.Delay}, "delay", "how long late and slow take (default 1s)")
+	f.Var(&zeroable{span{to: &o.VisibleAfter}}, "visible-after", "how long a transfer stays invisible to lookups (default 2s)")
+	f.Var(&zeroable{span{to: &o.Delay}}, "delay", "how long late and slow take (default 1s)")
 	return cmd
 }
 
