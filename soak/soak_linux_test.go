@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -195,7 +196,7 @@ func soak(t *testing.T, store string, seed uint64) {
 	}
 	if *results != "" {
 		name := filepath.Join(*results, fmt.Sprintf("%d-%s.txt", seed, store))
-		if err := os.WriteFile(name, []byte(report.String()), 0o600); err != nil {
+		if err := errors.Join(os.MkdirAll(*results, 0o755), os.WriteFile(name, []byte(report.String()), 0o600)); err != nil {
 			t.Error(err)
 		}
 	}
