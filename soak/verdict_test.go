@@ -30,8 +30,10 @@ func happened(p Protection) tale {
 }
 
 func sent(number int, at, by time.Time) request {
-	return request{Number: number, At: at, Method: "POST", Reference: "r", Status: 201, ledger: "main",
-		Header: http.Header{workerHeader: {"w"}, sendByHeader: {by.Format(time.RFC3339Nano)}}}
+	return request{
+		Number: number, At: at, Method: "POST", Reference: "r", Status: 201, ledger: "main",
+		Header: http.Header{workerHeader: {"w"}, sendByHeader: {by.Format(time.RFC3339Nano)}},
+	}
 }
 
 func acted(request int, at time.Time) effect {
@@ -61,19 +63,29 @@ func TestVerdict(t *testing.T) {
 		}, "k happened 2 times", 0},
 		"completed without an effect": {Keyed, func(x *tale) { x.effects = nil }, "k is completed and did not happen", 0},
 		"failed with an effect":       {Lookup, func(x *tale) { x.claim.State = "failed"; x.intention.Final = true }, "k is failed and happened", 0},
-		"failed, and nobody asked again": {Lookup, func(x *tale) { x.claim.State, x.effects = "failed", nil },
-			"k is missing", 0},
+		"failed, and nobody asked again": {
+			Lookup, func(x *tale) { x.claim.State, x.effects = "failed", nil },
+			"k is missing", 0,
+		},
 		"failed for good": {Lookup, func(x *tale) { x.claim.State, x.effects, x.intention.Final = "failed", nil, true }, "", 0},
 		"never claimed":   {Keyed, func(x *tale) { x.claim, x.effects, x.requests = Claim{}, nil, nil }, `k is left ""`, 0},
 		"in progress":     {Keyed, func(x *tale) { x.claim.State = "in_progress" }, `k is left "in_progress"`, 0},
-		"unknown, no protection": {None, func(x *tale) { x.claim.State, x.claim.Next, x.claim.Why = "unknown", "person", "why" },
-			"", 0},
-		"unknown, waits for no person": {None, func(x *tale) { x.claim.State, x.claim.Next = "unknown", "resend" },
-			"k is unknown without need", 0},
-		"unknown, can be looked up": {Lookup, func(x *tale) { x.claim.State, x.claim.Next, x.claim.Why = "unknown", "person", "why" },
-			"k is unknown without need", 0},
-		"unknown, key honoured": {Keyed, func(x *tale) { x.claim.State, x.claim.Next, x.claim.Why = "unknown", "person", "why" },
-			"k is unknown without need", 0},
+		"unknown, no protection": {
+			None, func(x *tale) { x.claim.State, x.claim.Next, x.claim.Why = "unknown", "person", "why" },
+			"", 0,
+		},
+		"unknown, waits for no person": {
+			None, func(x *tale) { x.claim.State, x.claim.Next = "unknown", "resend" },
+			"k is unknown without need", 0,
+		},
+		"unknown, can be looked up": {
+			Lookup, func(x *tale) { x.claim.State, x.claim.Next, x.claim.Why = "unknown", "person", "why" },
+			"k is unknown without need", 0,
+		},
+		"unknown, key honoured": {
+			Keyed, func(x *tale) { x.claim.State, x.claim.Next, x.claim.Why = "unknown", "person", "why" },
+			"k is unknown without need", 0,
+		},
 		"unknown, key honoured, its answer is 500 for ever": {Keyed, func(x *tale) {
 			x.claim.State, x.claim.Next, x.claim.Why = "unknown", "person", "why"
 			x.requests[0].Fault = "error_after"
@@ -81,14 +93,18 @@ func TestVerdict(t *testing.T) {
 		"unknown, window open": {Short, func(x *tale) {
 			x.claim.State, x.claim.Next, x.claim.Why, x.claim.ListedAt = "unknown", "person", "why", noon.Add(time.Second)
 		}, "k is unknown without need", 0},
-		"unknown, window over": {Short, func(x *tale) { x.claim.State, x.claim.Next, x.claim.Why = "unknown", "person", "why" },
-			"", 0},
+		"unknown, window over": {
+			Short, func(x *tale) { x.claim.State, x.claim.Next, x.claim.Why = "unknown", "person", "why" },
+			"", 0,
+		},
 		"an incident":        {Keyed, func(x *tale) { x.claim.Incident = "duplicate" }, "k has an incident", 0},
 		"another amount":     {Keyed, func(x *tale) { x.effects[0].Amount = 1 }, "charges of 1 happened", 0},
 		"half of it":         {Keyed, func(x *tale) { x.effects[0].Partial = true }, "happened, intended was", 0},
 		"an effect too much": {Keyed, func(x *tale) { x.effects = append(x.effects, effect{Reference: "other"}) }, `which nobody intended`, 0},
-		"the destination acts too late": {Keyed, func(x *tale) { x.effects[0].At = noon.Add(maxProcessing + 1) },
-			"the destination broke its own terms", 0},
+		"the destination acts too late": {
+			Keyed, func(x *tale) { x.effects[0].At = noon.Add(maxProcessing + 1) },
+			"the destination broke its own terms", 0,
+		},
 		"twice, a frozen worker's request came late": {Lookup, func(x *tale) {
 			x.again(noon.Add(20*time.Second), noon.Add(2*time.Second))
 			x.freezes = []Freeze{{"w", noon.Add(time.Second), noon.Add(19 * time.Second)}}
@@ -114,8 +130,10 @@ func TestVerdict(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := happened(test.protection)
 			test.change(&x)
-			e := &evidence{intentions: []Intention{x.intention}, freezes: x.freezes,
-				ledger: ledger{effects: map[string][]effect{}, requests: map[string][]request{"r": x.requests}}}
+			e := &evidence{
+				intentions: []Intention{x.intention}, freezes: x.freezes,
+				ledger: ledger{effects: map[string][]effect{}, requests: map[string][]request{"r": x.requests}},
+			}
 			for _, one := range x.effects {
 				e.ledger.effects[one.Reference] = append(e.ledger.effects[one.Reference], one)
 			}
