@@ -56,6 +56,7 @@ func TestC21DatabaseFailsUnderTheOperation(t *testing.T) {
 	if err := server.SetReadOnly(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	n.untilReadOnly()
 	var notAsked *semel.NotAskedError
 	for i := range 20 {
 		if out, err := n.engine.Do(t.Context(), n.call(request{key: fmt.Sprint("ro-", i), body: `{}`})); !errors.As(err, &notAsked) {
@@ -81,6 +82,7 @@ func TestC21DatabaseFailsUnderTheOperation(t *testing.T) {
 	if err := server.SetReadOnly(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	n.untilReadOnly()
 	close(held)
 	for i := range 30 {
 		out, err := second.engine.Do(t.Context(), second.call(request{key: fmt.Sprint("late-", i%3), path: fmt.Sprint("/late", i%3), body: `{}`}))
@@ -97,6 +99,22 @@ func TestC21DatabaseFailsUnderTheOperation(t *testing.T) {
 	}
 	n.wantEffects(4, 4)
 	n.wantHonest()
+}
+
+// untilReadOnly waits until every session of the node's store has heard that
+// the server is read-only.
+func (n *node) untilReadOnly() {
+	n.Helper()
+	refused := 0
+	for until := time.Now().Add(20 * time.Second); refused < 50 && time.Now().Before(until); {
+		_, err := n.store.Renew(n.Context(), semel.ID{1}, 1, time.Second)
+		if refused++; !errors.Is(err, semel.ErrUnavailable) {
+			refused = 0
+		}
+	}
+	if refused < 50 {
+		n.Fatal("the server did not become read-only")
+	}
 }
 
 // C22: many equal requests at once, over few connections and several nodes.

@@ -190,9 +190,9 @@ func TestTimeout(t *testing.T) {
 		w := newWorld(t, route)
 		d := w.destination(httpdest.Options{})
 		w.answers(func(_ http.ResponseWriter, r *http.Request, _ func()) { <-r.Context().Done() })
-		s, _ := w.attempt("POST", body(1), func(o *semel.Operation) { o.Contract.Timeout = 100 * time.Millisecond })
+		s, _ := w.attempt("POST", body(1), func(o *semel.Operation) { o.Contract.Timeout = time.Second })
 		ev := d.Send(t.Context(), s)
-		if ev.Kind != semel.EvLost || !ev.Closed || !strings.Contains(ev.Reason, "no answer within 100ms") {
+		if ev.Kind != semel.EvLost || !ev.Closed || !strings.Contains(ev.Reason, "no answer within 1s") {
 			t.Errorf("%s: got %+v", route, ev)
 		}
 		if n := len(w.seen()); n != 1 {
@@ -232,11 +232,11 @@ func TestLateAnswer(t *testing.T) {
 	w := newWorld(t, "h1")
 	d := w.destination(httpdest.Options{})
 	w.answers(func(rw http.ResponseWriter, _ *http.Request, _ func()) {
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(1500 * time.Millisecond)
 		rw.WriteHeader(201)
 		_, _ = io.WriteString(rw, `{"id":"ch_1"}`)
 	})
-	s, _ := w.attempt("POST", body(1), func(o *semel.Operation) { o.Contract.Timeout = 50 * time.Millisecond })
+	s, _ := w.attempt("POST", body(1), func(o *semel.Operation) { o.Contract.Timeout = time.Second })
 	late := make(chan semel.Event, 2)
 	s.Late = func(ev semel.Event) { late <- ev }
 	if ev := d.Send(t.Context(), s); ev.Kind != semel.EvLost || ev.Closed {
@@ -263,7 +263,7 @@ func TestCloseInAHurry(t *testing.T) {
 	w := newWorld(t, "h2")
 	d := w.destination(httpdest.Options{})
 	w.answers(func(_ http.ResponseWriter, r *http.Request, _ func()) { <-r.Context().Done() })
-	s, _ := w.attempt("POST", body(1), func(o *semel.Operation) { o.Contract.Timeout = 50 * time.Millisecond })
+	s, _ := w.attempt("POST", body(1), func(o *semel.Operation) { o.Contract.Timeout = time.Second })
 	late := make(chan semel.Event, 2)
 	s.Late = func(ev semel.Event) { late <- ev }
 	if ev := d.Send(t.Context(), s); ev.Kind != semel.EvLost || ev.Closed {
