@@ -80,7 +80,7 @@ type Contract struct {
 	CanLookUp bool   `json:"can_look_up,omitzero"`
 	// Check is the program that tells whether a command happened: exit 0 it
 	// did, 1 and silent on standard error it did not, anything else is no
-	// answer.
+	// answer. Its word is proof once the program that it speaks of is gone.
 	Check string `json:"check,omitzero"`
 	// NoEffectExit lists the exit codes with which a command promises that
 	// nothing happened.
@@ -228,7 +228,10 @@ func (c Contract) Stricter(current Contract) Contract {
 	c.Window = min(c.Window, current.Window)
 	c.VisibleAfter = max(c.VisibleAfter, current.VisibleAfter)
 	c.AbsenceIsProof = c.AbsenceIsProof && current.AbsenceIsProof && c.MaxProcessing > 0 && current.MaxProcessing > 0
-	c.MaxProcessing = max(c.processing(), current.processing())
+	if c.MaxProcessing > 0 || current.MaxProcessing > 0 {
+		c.MaxProcessing = max(c.processing(), current.processing())
+	}
+	c.Timeout = max(c.Timeout, current.Timeout)
 	switch {
 	case c.Protection.Repeatable() != current.Protection.Repeatable():
 		if c.Protection.Repeatable() {

@@ -62,7 +62,7 @@ func TestStricterNeverAllowsMoreThanEither(t *testing.T) {
 		{
 			"processing never declared: the longer attempt timeout counts", with(func(c *semel.Contract) { c.MaxProcessing, c.AbsenceIsProof = 0, false }),
 			with(func(c *semel.Contract) { c.MaxProcessing, c.AbsenceIsProof, c.Timeout = 0, false, hour }),
-			with(func(c *semel.Contract) { c.MaxProcessing, c.AbsenceIsProof = hour, false }),
+			with(func(c *semel.Contract) { c.MaxProcessing, c.AbsenceIsProof, c.Timeout = 0, false, hour }),
 		},
 		{
 			"keys no longer honoured", base, with(func(c *semel.Contract) { c.Protection, c.Window = semel.Lookup, 0 }),

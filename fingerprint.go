@@ -50,8 +50,7 @@ func (r *Request) check() error {
 		}
 	}
 	for name := range r.Header {
-		switch strings.ToLower(name) {
-		case "authorization", "cookie", "proxy-authorization", "x-api-key":
+		if IsCredential(name) {
 			return &InputError{Field: "header " + name, Problem: "is a credential, which is never stored", Hint: "name it in Withheld"}
 		}
 	}

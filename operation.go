@@ -85,8 +85,13 @@ func (o *Operation) StateAt(now time.Time) State {
 // ProofAt is the first moment at which "not found" can prove that nothing
 // happened: over all open attempts, the last moment its bytes could leave, plus
 // the longest processing, the visibility delay and the skew. ok is false when
-// the contract never lets absence prove anything.
+// the contract never lets absence prove anything. A contract with a Check lets
+// that program's word be proof as soon as the attempt's own worker has recorded
+// that the program it started is gone.
 func (o *Operation) ProofAt(c Contract) (at time.Time, ok bool) {
+	if c.Check != "" {
+		return o.checkedAt(c)
+	}
 	if !c.AbsenceIsProof || c.MaxProcessing == 0 {
 		return time.Time{}, false
 	}
@@ -103,6 +108,25 @@ func (o *Operation) ProofAt(c Contract) (at time.Time, ok bool) {
 		}
 	}
 	return at.Add(c.MaxProcessing).Add(c.VisibleAfter).Add(c.skew()), true
+}
+
+// checkedAt is ProofAt for a program that is asked by a Check: MaxProcessing
+// counts from its start, and is needed only where nobody saw it end.
+func (o *Operation) checkedAt(c Contract) (at time.Time, ok bool) {
+	for _, a := range o.Attempts {
+		if !a.Open {
+			continue
+		}
+		over := a.ClosedAt
+		if c.MaxProcessing > 0 {
+			over = later(over, a.SendBy.Add(c.MaxProcessing).Add(c.skew()))
+		}
+		if over.IsZero() {
+			return time.Time{}, false
+		}
+		at = later(at, over)
+	}
+	return at.Add(c.VisibleAfter), true
 }
 
 // WindowEnd is when Semel stops resending the current destination key.

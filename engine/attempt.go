@@ -55,7 +55,7 @@ func (p *pursuit) claim(ctx context.Context, o semel.Operation, c semel.Contract
 		return o, nil, err
 	}
 	if err := ctx.Err(); err != nil {
-		_, recordErr := p.e.conclude(claimed, semel.Event{
+		_, _, recordErr := p.e.conclude(claimed, semel.Event{
 			Kind: semel.EvRefused, Attempt: claimed.Attempt, By: by,
 			Reason: "the caller left before anything was sent",
 		})
@@ -193,19 +193,39 @@ func (p *pursuit) send(o semel.Operation, h *held) semel.Outcome {
 	h.keep()
 	defer h.release()
 	ev := p.perform(o, h)
-	recorded, err := p.e.conclude(o, ev)
+	recorded, kept, err := p.e.conclude(o, ev)
 	if err != nil {
 		out := p.unrecorded(o, err)
-		if ev.Kind == semel.EvConfirmed {
+		switch {
+		case ev.Kind != semel.EvConfirmed:
+		case kept:
 			out.Operation.Reason = "the destination confirmed it, but that could not be recorded; the answer is kept and will be: " + err.Error()
+		default:
+			out.Operation.Result = ev.Result // the only copy there is
+			out.Operation.Reason = "the destination confirmed it, but that could be neither recorded nor kept, so write this answer down: " + err.Error()
 		}
 		return out
 	}
+	recorded = p.checked(recorded)
 	out := semel.Outcome{Status: semel.Status(recorded.State), Operation: recorded, Next: semel.DecideAsked(&recorded, recorded.Contract, p.e.estimate())}
 	if recorded.Incident != "" {
 		out.Status = semel.StatusIncident
 	}
 	return out
+}
+
+// checked asks the Check of a program that is gone without telling, since its
+// word is proof now; other lookups need time.
+func (p *pursuit) checked(o semel.Operation) semel.Operation {
+	if o.State != semel.Unknown || o.Contract.Check == "" || o.Person || o.Incident != "" || o.Attempts[len(o.Attempts)-1].ClosedAt.IsZero() {
+		return o
+	}
+	looked, err := p.e.look(p.e.ctx, o, o.Contract, p.call.Destination, p.call.Withheld)
+	if err != nil {
+		p.e.log.Warn("check", "operation", o.ID, "err", err)
+		return o
+	}
+	return looked
 }
 
 // perform calls the destination. A destination that panics, answers something
@@ -217,7 +237,7 @@ func (p *pursuit) perform(o semel.Operation, h *held) semel.Event {
 		Begin: func() error { refused = h.begin(); return refused },
 	}
 	late := func(ev semel.Event) {
-		if _, err := p.e.conclude(o, evidence(ev, o.Attempt, p.e.opt.Name)); err != nil {
+		if _, _, err := p.e.conclude(o, evidence(ev, o.Attempt, p.e.opt.Name)); err != nil {
 			p.e.log.Error("record late evidence", "operation", o.ID, "err", err)
 		}
 	}

@@ -10,20 +10,20 @@ import (
 )
 
 // conclude records evidence about an attempt, for as long as the engine's
-// patience lasts, and then spools it.
-func (e *Engine) conclude(o semel.Operation, ev semel.Event) (semel.Operation, error) {
+// patience lasts, and then spools it: kept says that it is safe there.
+func (e *Engine) conclude(o semel.Operation, ev semel.Event) (_ semel.Operation, kept bool, _ error) {
 	ctx, cancel := context.WithTimeout(context.Background(), e.opt.Patience)
 	defer cancel()
 	recorded, err := e.record(ctx, o, ev)
 	if err == nil || e.opt.Spool == nil {
-		return recorded, err
+		return recorded, false, err
 	}
 	token := o.Attempts[ev.Attempt-1].Token
 	if put := e.opt.Spool.Put(semel.Evidence{ID: o.ID, Scope: o.Scope, Key: o.Key, Token: token, Event: ev}); put != nil {
 		e.log.Error("spool", "operation", o.ID, "err", put)
-		return o, errors.Join(err, put)
+		return o, false, errors.Join(err, put)
 	}
-	return o, err
+	return o, true, err
 }
 
 // record commits evidence to the operation as it is now: whatever happened

@@ -277,3 +277,44 @@ func TestExpiredIsRefusedAndUnknownStays(t *testing.T) {
 		wantEffects(t, w, 2, 2)
 	})
 }
+
+// checkable is a world whose Check tells, as for a program that is gone.
+type checkable struct {
+	*world
+	verdict semel.EventKind
+}
+
+func (c *checkable) Look(context.Context, *semel.Send) semel.Event {
+	return semel.Event{Kind: c.verdict, Reason: "the check says so"}
+}
+
+// A program that ended without telling is checked at once: the check's word is
+// proof, since nothing of the program is left. Where nobody saw it end, "it did
+// not happen" proves nothing.
+func TestCheckSpeaksForAProgramThatIsGone(t *testing.T) {
+	for verdict, want := range map[semel.EventKind]semel.Status{
+		semel.EvFound: semel.StatusCompleted, semel.EvAbsent: semel.StatusFailed, semel.EvNoAnswer: semel.StatusUnknown,
+	} {
+		for _, gone := range []bool{true, false} {
+			eachStore(t, func(t *testing.T, open func() shifted) {
+				w := &checkable{verdict: verdict, world: &world{answer: func(int, *semel.Send) (semel.Event, bool) {
+					return semel.Event{Kind: semel.EvLost, Reason: "exit code 5", Closed: gone}, verdict == semel.EvFound
+				}}}
+				store := open()
+				c := call(w, "k", `{}`, semel.Contract{Check: "did-it"})
+				out := do(t, newEngine(t, store, engine.Options{}), c)
+				if !gone {
+					wantStatus(t, out, semel.StatusUnknown)
+					if store.Shift(time.Hour); verdict == semel.EvAbsent {
+						wantStatus(t, do(t, newEngine(t, open(), engine.Options{}), c), semel.StatusUnknown)
+					}
+					return
+				}
+				wantStatus(t, out, want)
+				if out.Operation.Attempt != 1 {
+					t.Errorf("%d attempts in one call, want 1", out.Operation.Attempt)
+				}
+			})
+		}
+	}
+}

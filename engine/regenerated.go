@@ -77,6 +77,9 @@ func (e *Engine) stored(ctx context.Context, o semel.Operation) (seen, bool) {
 		Scope: o.Scope, Fingerprint: o.Fingerprint,
 		Since: o.CreatedAt.Add(-e.opt.Regenerated), Limit: 2,
 	}) {
+		if ctx.Err() != nil {
+			break // nobody is there to be warned
+		}
 		if err != nil {
 			e.log.Warn("look for regenerated keys", "operation", o.ID, "err", err)
 			break

@@ -66,7 +66,7 @@ var mutants = []mutant{
 	},
 	{
 		"late results are ignored", "engine/attempt.go",
-		`if _, err := p.e.conclude(o, evidence(ev, o.Attempt, p.e.opt.Name)); err != nil {`,
+		`if _, _, err := p.e.conclude(o, evidence(ev, o.Attempt, p.e.opt.Name)); err != nil {`,
 		`if err := error(nil); err != nil {`,
 		"./engine", "TestLateAnswerSettles",
 	},
@@ -109,6 +109,11 @@ var mutants = []mutant{
 	{
 		"PostgreSQL takes a stale change", "store/postgres/commit.go",
 		`and o.version = $2::integer`, `and $2::integer = $2::integer`,
+		"./store/postgres", "TestConformance",
+	},
+	{
+		"PostgreSQL completes what is stale", "store/postgres/commit.go",
+		`and o.version = 1`, `and o.version > 0`,
 		"./store/postgres", "TestConformance",
 	},
 }

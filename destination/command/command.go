@@ -8,8 +8,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -70,6 +72,13 @@ func NewRequest(args []string, stdin []byte) (semel.Request, error) {
 		}
 	}
 	r := semel.Request{Kind: Kind, Args: slices.Clone(args), Body: stdin}
+	if strings.ContainsRune(args[0], '/') {
+		program, err := filepath.Abs(args[0]) // ./charge somewhere else is another program
+		if err != nil {
+			return semel.Request{}, &semel.InputError{Field: "program", Problem: "cannot be found from here: " + err.Error(), Hint: "give its whole path"}
+		}
+		r.Args[0] = program
+	}
 	if err := r.Validate(); err != nil {
 		return semel.Request{}, err
 	}

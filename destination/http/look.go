@@ -81,7 +81,7 @@ func (p *Profile) found(s *semel.Send, a *answer) semel.Event {
 	c := &s.Operation.Contract
 	status := a.result.Status
 	switch {
-	case status == http.StatusNotFound && c.FoundIn == "":
+	case status == http.StatusNotFound:
 		return semel.Event{Kind: semel.EvAbsent, Reason: "the destination does not know it: " + a.words(p)}
 	case status != http.StatusOK:
 		return noAnswer("the lookup does not tell: " + a.words(p))
@@ -100,8 +100,11 @@ func (p *Profile) found(s *semel.Send, a *answer) semel.Event {
 		v = one
 	}
 	object, ok := v.(map[string]any)
-	if !ok || len(object) == 0 {
+	switch {
+	case !ok:
 		return noAnswer("the lookup does not tell: its answer is not an object")
+	case len(object) == 0:
+		return noAnswer("the lookup does not tell: its answer is an empty object")
 	}
 	return p.foundOne(s, a, object)
 }

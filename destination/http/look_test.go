@@ -46,7 +46,7 @@ func TestLook(t *testing.T) {
 		"list elsewhere":            {200, `{"items":[]}`, "data.items", silent, false, ""},
 		"list of null":              {200, `{"data":{"items":[null]}}`, "data.items", silent, false, ""},
 		"list of numbers":           {200, `{"data":{"items":[7]}}`, "data.items", silent, false, ""},
-		"no such list endpoint":     {404, ``, "data.items", silent, false, ""},
+		"no list for it":            {404, ``, "data.items", absent, false, ""},
 		"listed, with another data": {200, `{"data":{"items":[{"id":"a","amount":1}]}}`, "data.items", silent, true, ""},
 	}
 	w := newWorld(t, "h1")

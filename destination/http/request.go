@@ -15,8 +15,29 @@ import (
 // Kind is the kind of requests that this package sends.
 const Kind = "http"
 
-// withheld are the headers that are sent and never stored.
-var withheld = []string{"Authorization", "Cookie", "Proxy-Authorization", "X-Api-Key", "Idempotency-Key", "X-Idempotency-Key"}
+// isWithheld reports whether a header is sent and never stored: a credential,
+// or a key that somebody gave by hand.
+func isWithheld(name string) bool {
+	return semel.IsCredential(name) || name == "Idempotency-Key" || name == "X-Idempotency-Key"
+}
+
+// CheckKeyHeader reports, as *semel.InputError, why a header cannot carry the
+// destination key: its name is not valid, it is not sent as written, or it says
+// something else.
+func CheckKeyHeader(name string) error {
+	canonical := http.CanonicalHeaderKey(name)
+	_, bad := managed[canonical]
+	switch {
+	case !validHeaderName(name):
+		return &semel.InputError{Field: "key-header", Problem: fmt.Sprintf("%q is not the name of a header", plain(name)), Hint: "use letters, digits and dashes, without spaces"}
+	case bad, strings.HasPrefix(canonical, "Content-"), semel.IsCredential(canonical), slices.Contains(spoken, canonical):
+		return &semel.InputError{Field: "key-header", Problem: canonical + " cannot carry a key", Hint: "name the header in which the destination expects its key, for example Idempotency-Key"}
+	}
+	return nil
+}
+
+// spoken are headers with a meaning of their own.
+var spoken = []string{"Accept", "Accept-Encoding", "Cache-Control", "Date", "Forwarded", "From", "If-Match", "If-None-Match", "Origin", "Prefer", "Range", "Referer", "User-Agent", "Via"}
 
 // managed are the headers that describe the connection, or that this package
 // writes itself, with the reason.
@@ -41,9 +62,9 @@ const (
 
 // NewRequest makes the request for an HTTP operation from what a person wrote:
 // headers as "Name: value". It returns apart the values of the headers that
-// are sent but never stored (Authorization, Cookie, Proxy-Authorization,
-// X-Api-Key and key headers), for Call.Withheld. What cannot be sent as written is refused
-// with *semel.InputError.
+// are sent but never stored (credentials, see semel.IsCredential, and key
+// headers), for Call.Withheld. What cannot be sent as written is refused with
+// *semel.InputError.
 func NewRequest(method, target string, headers []string, body []byte) (semel.Request, map[string]string, error) {
 	r := semel.Request{Kind: Kind, Method: strings.ToUpper(method), URL: target, Body: body}
 	switch {
@@ -94,7 +115,7 @@ func takeHeaders(r *semel.Request, headers []string) (map[string]string, error) 
 		switch {
 		case name == "Content-Type":
 			r.MediaType = value
-		case slices.Contains(withheld, name):
+		case isWithheld(name):
 			secret[name] = value
 		default:
 			if r.Header == nil {

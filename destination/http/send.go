@@ -158,8 +158,11 @@ func setKey(h http.Header, c *semel.Contract, key string) error {
 	if _, given := h[name]; given {
 		return fmt.Errorf("header %s is the key's and cannot be given", name)
 	}
-	if !validHeaderName(name) || key == "" {
-		return fmt.Errorf("the key cannot be sent in header %q", plain(name))
+	if err := CheckKeyHeader(name); err != nil {
+		return err
+	}
+	if key == "" {
+		return errors.New("there is no key to send")
 	}
 	if !c.KeyQuoted {
 		if !validHeaderValue(key) || strings.TrimSpace(key) != key {

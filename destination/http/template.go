@@ -85,6 +85,18 @@ func placeholders(template string) []string {
 	return names
 }
 
+// CheckLookup reports, as *semel.InputError, why lookupURL cannot be filled in
+// for the request: a placeholder is unknown, or the body has no such field.
+func CheckLookup(r *semel.Request, lookupURL string) error {
+	o := semel.Operation{Identity: semel.Identity{Key: "k", Request: *r}}
+	filled, err := fill(lookupURL, values(&semel.Send{Operation: &o, DestinationKey: "k"}))
+	if err != nil {
+		return &semel.InputError{Field: "lookup", Problem: "cannot be filled in: " + err.Error(), Hint: "use {key}, {destination_key} or {body.FIELD} with a field of the body"}
+	}
+	_, err = parseURL("lookup", filled)
+	return err
+}
+
 // CheckTemplate reports what is wrong with a lookup URL, whatever its values.
 func CheckTemplate(template string) error {
 	filled, err := fill(template, func(name string) (string, bool) {
