@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -38,9 +37,6 @@ type placedValue struct {
 func newSettings(name, dir string) *settings {
 	return &settings{name: name, dir: dir, given: map[string]string{}, secrets: map[string]placedValue{}}
 }
-
-// credentials are the headers that must not be written into the file.
-var credentials = []string{"Authorization", "Cookie", "Proxy-Authorization", "X-Api-Key"}
 
 const howToRefer = "keep the value out of the file: write env:NAME or file:PATH"
 
@@ -294,7 +290,7 @@ func (r *reader) headers(n *yaml.Node, s *settings) {
 				return
 			}
 		}
-		if slices.Contains(credentials, name) {
+		if semel.IsCredential(name) {
 			r.wrong(value, howToRefer, "header %s is a credential", name)
 			return
 		}
