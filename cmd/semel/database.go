@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/semel-dev/semel"
 	"github.com/semel-dev/semel/store/postgres"
 	"github.com/semel-dev/semel/store/sqlite"
 )
@@ -110,7 +109,7 @@ func (d database) missing() bool {
 
 // open opens the database. Where it does not exist, it is made if it is the
 // default or if the caller said --create.
-func (sh *shell) open(ctx context.Context) (semel.Store, database, error) {
+func (sh *shell) open(ctx context.Context) (*patientStore, database, error) {
 	d, err := sh.database()
 	if err != nil {
 		return nil, d, err
@@ -134,27 +133,30 @@ func (sh *shell) open(ctx context.Context) (semel.Store, database, error) {
 	if err != nil {
 		return nil, d, err
 	}
-	return store, d, nil
+	return &patientStore{Store: store}, d, nil
 }
 
-func (sh *shell) openPostgres(ctx context.Context, d database) (semel.Store, error) {
+func (sh *shell) openPostgres(ctx context.Context, d database) (*patientStore, error) {
+	ctx, cancel := context.WithTimeout(ctx, opening)
+	defer cancel()
+	target := impatient(d.url, sh.getenv)
 	if sh.create {
-		if st, err := postgres.Status(ctx, d.url); err == nil && st.Current == 0 {
+		if st, err := postgres.Status(ctx, target); err == nil && st.Current == 0 {
 			sh.say("new schema semel in %s: from now on this is what remembers what was done", d)
 		}
 	}
-	store, err := postgres.Open(ctx, d.url, postgres.Options{Create: sh.create})
+	store, err := postgres.Open(ctx, target, postgres.Options{Create: sh.create})
 	if err != nil {
-		return nil, err // not a nil *postgres.Store in an interface
+		return nil, err
 	}
-	return store, nil
+	return &patientStore{Store: store}, nil
 }
 
 // errNothingYet: the default database was never made.
 var errNothingYet = errors.New("nothing was ever recorded here")
 
 // openToLook opens the database and never makes one: looking changes nothing.
-func (sh *shell) openToLook(ctx context.Context) (semel.Store, database, error) {
+func (sh *shell) openToLook(ctx context.Context) (*patientStore, database, error) {
 	d, err := sh.database()
 	if err != nil {
 		return nil, d, err

@@ -77,15 +77,13 @@ func (ds *destinations) read() (*connection.Config, error) {
 
 // close waits for what is under way, but not for ever.
 func (ds *destinations) close(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 	defer cancel()
 	ds.opened = append(ds.opened, ds.config.Close)
 	if ds.file != nil {
 		ds.opened = append(ds.opened, ds.file.Close)
 	}
 	for _, closeOne := range ds.opened {
-		if err := closeOne(ctx); err != nil {
-			ds.sh.say("close a destination: %v", err)
-		}
+		ds.sh.shut("a destination", func() error { return closeOne(ctx) })
 	}
 }

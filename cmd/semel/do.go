@@ -201,13 +201,11 @@ func (sh *shell) perform(ctx context.Context, call semel.Call, acting *atomic.Bo
 
 // ask runs one request on an engine. A signal stops the waiting, unless a
 // program is running, which then gets the signal itself.
-func (sh *shell) ask(ctx context.Context, store semel.Store, d database, acting *atomic.Bool,
+func (sh *shell) ask(ctx context.Context, store *patientStore, d database, acting *atomic.Bool,
 	request func(context.Context, *engine.Engine) (semel.Outcome, error),
 ) error {
-	if careless, ok := store.(interface{ Warnings() []string }); ok {
-		for _, warning := range careless.Warnings() {
-			sh.say("warning: the database: %s", warning)
-		}
+	for _, warning := range store.Warnings() {
+		sh.say("warning: the database: %s", warning)
 	}
 	waiting, interrupted := sh.interruptible(ctx, acting)
 	defer interrupted()
@@ -225,7 +223,7 @@ func (sh *shell) ask(ctx context.Context, store semel.Store, d database, acting 
 	stopping, cancel := context.WithTimeout(ctx, closing)
 	defer cancel()
 	closeErr := e.Close(stopping)
-	ds.close(stopping)
+	ds.close(ctx)
 	if err != nil {
 		if waiting.Err() != nil {
 			return errors.New("interrupted before this call had sent anything; earlier calls may have: run the same command again, under the same key")
@@ -235,16 +233,33 @@ func (sh *shell) ask(ctx context.Context, store semel.Store, d database, acting 
 	if closeErr != nil {
 		sh.say("the attempt did not end in time, so what it knows is lost: %v", closeErr)
 	}
-	if waiting.Err() != nil && out.Status == semel.StatusInProgress {
-		if now, err := store.LoadID(stopping, out.Operation.ID); err == nil {
-			out.Operation, out.Status = now, semel.Status(now.State)
-		}
-	}
-	now, err := store.Now(stopping)
+	looking, cancel := context.WithTimeout(ctx, leaving)
+	defer cancel()
+	now, err := store.Now(looking)
 	if err != nil {
 		now = time.Now() // the outcome is known and has to be told
 	}
-	return sh.showOutcome(&out, now)
+	if waiting.Err() != nil && out.Status == semel.StatusInProgress {
+		sh.catchUp(looking, store, &out, now)
+	}
+	return sh.showOutcome(&out, store.attempt(), now)
+}
+
+// catchUp brings an outcome up to date that was told before the attempt ended:
+// this process ends now, so nothing goes on.
+func (sh *shell) catchUp(ctx context.Context, store *patientStore, out *semel.Outcome, now time.Time) {
+	o, err := store.LoadID(ctx, out.Operation.ID)
+	if err == nil {
+		out.Operation, out.Status = o, semel.Status(o.StateAt(now))
+	}
+	if n := store.attempt(); n > 0 && n == out.Operation.Attempt && out.Operation.State == semel.InProgress {
+		out.Operation.State, out.Status = semel.Unknown, semel.StatusUnknown
+		out.Operation.Reason = "this process ended before it knew how its attempt ended; it may have happened"
+	}
+	if out.Operation.Incident != "" {
+		out.Status = semel.StatusIncident
+	}
+	out.Next = semel.DecideAsked(&out.Operation, out.Operation.Contract, now)
 }
 
 // interruptible is a context that ends with the first signal that asks this

@@ -51,5 +51,6 @@ type acts struct {
 // Send runs the program.
 func (a *acts) Send(ctx context.Context, s *semel.Send) semel.Event {
 	a.acting.Store(true)
+	defer a.acting.Store(false)
 	return a.Destination.Send(ctx, s)
 }

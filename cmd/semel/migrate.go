@@ -47,13 +47,15 @@ type schema struct {
 	Pending  []string `json:"pending"`
 }
 
-func readSchema(ctx context.Context, d database) (schema, error) {
+func (sh *shell) readSchema(ctx context.Context, d database) (schema, error) {
 	s := schema{Database: d.String()}
 	if d.path != "" {
 		st, err := sqlite.Status(ctx, d.path)
 		return s.at(st.Current, st.Latest, st.Pending), err
 	}
-	st, err := postgres.Status(ctx, d.url)
+	ctx, cancel := context.WithTimeout(ctx, opening)
+	defer cancel()
+	st, err := postgres.Status(ctx, impatient(d.url, sh.getenv))
 	return s.at(st.Current, st.Latest, st.Pending), err
 }
 
@@ -70,7 +72,7 @@ func (sh *shell) migrateStatus(ctx context.Context) error {
 	if d.missing() {
 		return usagef("the database %s does not exist: check the path, or make it with semel migrate up --create", d)
 	}
-	s, err := readSchema(ctx, d)
+	s, err := sh.readSchema(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -117,12 +119,12 @@ func (sh *shell) migrateUp(ctx context.Context) error {
 	case d.path != "":
 		err = sqlite.Migrate(ctx, d.path)
 	default:
-		err = postgres.Migrate(ctx, d.url)
+		err = postgres.Migrate(ctx, impatient(d.url, sh.getenv))
 	}
 	if err != nil {
 		return err
 	}
-	s, err := readSchema(ctx, d)
+	s, err := sh.readSchema(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -171,12 +173,14 @@ func (sh *shell) accept(ctx context.Context, until time.Time) error {
 		return err
 	}
 	defer sh.shut("the database", store.Close)
-	keeper, ok := store.(interface {
+	keeper, ok := store.Store.(interface {
 		Accept(context.Context, time.Time) error
 	})
 	if !ok {
 		return usagef("%s does not notice restored backups, so there is nothing to accept", d)
 	}
+	ctx, cancel := context.WithTimeout(ctx, opening)
+	defer cancel()
 	if err := keeper.Accept(ctx, until); err != nil {
 		return err
 	}

@@ -11,21 +11,21 @@ import (
 )
 
 // showOutcome prints what a request came to, and ends the command with the
-// exit code that says so.
-func (sh *shell) showOutcome(out *semel.Outcome, now time.Time) error {
+// exit code that says so. sent is the attempt that this call made, 0 if none.
+func (sh *shell) showOutcome(out *semel.Outcome, sent int, now time.Time) error {
 	for _, w := range out.Warnings {
 		sh.say("warning: %s", w)
 	}
 	var problem error
 	if sh.json() {
-		problem = sh.print(sh.describeOutcome(out, now))
+		problem = sh.print(sh.describeOutcome(out, sent, now))
 	} else {
 		problem = sh.outcomeTable(out, now)
 	}
 	if problem != nil {
 		sh.say("the outcome is recorded, but could not be shown: %v", problem)
 	}
-	sh.tellOutcome(out, now)
+	sh.tellOutcome(out, sent, now)
 	if code := codeOfOutcome(out); code != exitCompleted {
 		return &outcomeError{code}
 	}
@@ -34,9 +34,10 @@ func (sh *shell) showOutcome(out *semel.Outcome, now time.Time) error {
 
 // describeOutcome is the JSON form of an outcome. A refused request gets no
 // result: the one on record belongs to another.
-func (sh *shell) describeOutcome(out *semel.Outcome, now time.Time) operationJSON {
+func (sh *shell) describeOutcome(out *semel.Outcome, sent int, now time.Time) operationJSON {
 	o := &out.Operation
 	d := sh.describe(o, out.Next, now)
+	d.Next.Headline = sh.headline(out, sent, now)
 	d.Status, d.Differs, d.Warnings = out.Status, out.Fields, out.Warnings
 	d.Replayed = isReplay(out)
 	if text := out.Refusal(); text != "" {
@@ -113,7 +114,7 @@ func orPlain(mediaType string) string {
 
 // tellOutcome says on stderr what is known, what is not, and what to type
 // next. A plain success needs no words.
-func (sh *shell) tellOutcome(out *semel.Outcome, now time.Time) {
+func (sh *shell) tellOutcome(out *semel.Outcome, sent int, now time.Time) {
 	o := &out.Operation
 	var told []string
 	switch out.Status {
@@ -137,7 +138,7 @@ func (sh *shell) tellOutcome(out *semel.Outcome, now time.Time) {
 		told = sh.unsafeWords(out, now)
 	case semel.StatusFailed, semel.StatusUnknown, semel.StatusInProgress, semel.StatusIncident:
 		a := sh.advise(o, out.Next, now)
-		told = append(told, a.headline)
+		told = append(told, sh.headline(out, sent, now))
 		if out.Status == semel.StatusInProgress {
 			told = append(told, "Nothing was sent by this request; --wait D waits for the answer.")
 		}
@@ -148,6 +149,27 @@ func (sh *shell) tellOutcome(out *semel.Outcome, now time.Time) {
 	for _, line := range told[1:] {
 		fmt.Fprintf(sh.err, "  %s\n", visible(line))
 	}
+}
+
+// headline is the advice's, unless this very call sent once more what had been
+// sent before: "nothing is sent again" would then hide that.
+func (sh *shell) headline(out *semel.Outcome, sent int, now time.Time) string {
+	o := &out.Operation
+	if out.Status != semel.StatusUnknown || sent < 2 || sent > len(o.Attempts) || !o.Attempts[sent-1].Open {
+		return sh.advise(o, out.Next, now).headline
+	}
+	text := fmt.Sprintf("This call sent attempt %d, whose outcome is unknown too: it may have happened.", sent)
+	switch out.Next.Kind {
+	case semel.MoveResend:
+		return text + " Safe to send again under the same key: the destination does it once."
+	case semel.MoveLookup:
+		if proof, ok := o.ProofAt(o.Contract); ok && now.Before(proof) {
+			text += " \"Not found\" proves nothing before " + moment(proof) + "."
+		}
+		return text + " The next call checks it before it sends anything."
+	case semel.MoveSend, semel.MoveWait, semel.MovePerson, semel.MoveDone:
+	}
+	return text + " Nothing more is sent by machine; a person must find out."
 }
 
 func (sh *shell) tellCompleted(out *semel.Outcome) {

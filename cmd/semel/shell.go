@@ -83,9 +83,10 @@ func (t *tolerant) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// shut closes something at the end of a command.
+// shut closes something at the end of a command, and does not wait for it for
+// ever.
 func (sh *shell) shut(what string, closeIt func() error) {
-	if err := closeIt(); err != nil {
+	if err := atMost(leaving, closeIt); err != nil {
 		sh.say("close %s: %v", what, err)
 	}
 }
