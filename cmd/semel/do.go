@@ -196,7 +196,13 @@ func (sh *shell) perform(ctx context.Context, call semel.Call, acting *atomic.Bo
 		return err
 	}
 	defer sh.shut("the database", store.Close)
-	return sh.ask(ctx, store, d, acting, func(ctx context.Context, e *engine.Engine) (semel.Outcome, error) { return e.Do(ctx, call) })
+	return sh.ask(ctx, store, d, acting, func(ctx context.Context, e *engine.Engine) (semel.Outcome, error) {
+		out, err := e.Do(ctx, call)
+		if err == nil && out.Status != semel.StatusConflict {
+			sh.noteTerms(&out.Operation.Contract, &call.Contract)
+		}
+		return out, err
+	})
 }
 
 // ask runs one request on an engine. A signal stops the waiting, unless a

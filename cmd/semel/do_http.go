@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -32,19 +31,47 @@ func (sh *shell) doHTTP(ctx context.Context, o *doOptions, given func(string) bo
 	if call.Contract, err = o.promise(ds.over, given); err != nil {
 		return err
 	}
-	request, withheld, err := httpdest.NewRequest(http.MethodPost, target, o.header, body)
+	newRequest := httpdest.NewRequest
+	if o.connection != "" {
+		newRequest = ds.over.NewRequest // adds what the connection gives, and stays at its origin
+	}
+	request, withheld, err := newRequest(http.MethodPost, target, o.header, body)
 	if err != nil {
 		return err
 	}
-	request.Connection = o.connection
 	call.Request, call.Withheld, call.Destination = request, withheld, ds.over
-	if err := sh.ownKey(o, &call.Contract); err != nil {
+	if err := o.sendable(&call); err != nil {
 		return err
 	}
-	if err := call.Contract.Validate(); err != nil {
-		return err
-	}
+	sh.noteKeys(o, &call.Contract)
+	sh.noteQuery("--post", target)
+	sh.noteQuery("--lookup", o.lookup)
 	return sh.perform(ctx, call, new(atomic.Bool))
+}
+
+// sendable refuses what would fail when it is sent, or when it is looked up:
+// nothing is on record yet.
+func (o *doOptions) sendable(call *semel.Call) error {
+	c := &call.Contract
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	if o.keyHeader != "" {
+		if err := httpdest.CheckKeyHeader(o.keyHeader); err != nil {
+			return err
+		}
+	}
+	if name := http.CanonicalHeaderKey(c.KeyHeader); name != "" {
+		_, stored := call.Request.Header[name]
+		_, withheld := call.Withheld[name]
+		if stored || withheld {
+			return usagef("--header %s and --protection %s both send a key: leave out the header, and Semel sends one stable key on every attempt", name, c.Protection)
+		}
+	}
+	if c.LookupURL != "" {
+		return httpdest.CheckLookup(&call.Request, c.LookupURL)
+	}
+	return nil
 }
 
 // endpoint is the destination of one do.
@@ -135,31 +162,4 @@ func (o *doOptions) promise(over *httpdest.Destination, given func(string) bool)
 		}
 	}
 	return c, nil
-}
-
-// ownKey speaks up when the caller sends a key by hand.
-func (sh *shell) ownKey(o *doOptions, c *semel.Contract) error {
-	for _, line := range o.header {
-		name, _, _ := strings.Cut(line, ":")
-		name = http.CanonicalHeaderKey(strings.TrimSpace(name))
-		if !isKeyHeader(name) {
-			continue
-		}
-		if name == c.KeyHeader {
-			return usagef("--header %s and --protection %s both send a key: leave out the header, and Semel sends one stable key on every attempt", name, c.Protection)
-		}
-		sh.say("note: %s is sent as written. It changes no protection (%s): Semel does not rely on it, and does not resend because of it. "+
-			"If this destination honours keys, say --protection keyed --window D instead", name, c.Protection)
-	}
-	return nil
-}
-
-// isKeyHeader reports whether some known destination reads a key there.
-func isKeyHeader(name string) bool {
-	if name == "Idempotency-Key" || name == "X-Idempotency-Key" {
-		return true
-	}
-	return slices.ContainsFunc(httpdest.Profiles(), func(p *httpdest.Profile) bool {
-		return p.Key.Header != "" && http.CanonicalHeaderKey(p.Key.Header) == name
-	})
 }

@@ -31,6 +31,9 @@ func (sh *shell) doProgram(ctx context.Context, o *doOptions, call semel.Call, a
 	if err := call.Contract.Validate(); err != nil {
 		return err
 	}
+	if o.stdin == "" {
+		sh.noteStdin()
+	}
 	programs, err := sh.programs(&call.Contract)
 	if err != nil {
 		return err

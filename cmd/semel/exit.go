@@ -91,11 +91,40 @@ func codeOfOutcome(out *semel.Outcome) int {
 	return exitBug
 }
 
+// errorJSON is what a program reads when a command ends with nothing else to
+// print.
+type errorJSON struct {
+	Error string `json:"error"`
+	Exit  int    `json:"exit"`
+}
+
+// printError prints the one object of a command that failed. One that had begun
+// to print its own ends as it is.
+func (sh *shell) printError(args []string, text string, code int) {
+	if !sh.wrote && (sh.json() || wantsJSON(args)) {
+		_ = sh.print(errorJSON{text, code}) // stderr has it too
+	}
+}
+
+// wantsJSON reports whether JSON was asked for, on a command line that may have
+// been refused before its flags were read.
+func wantsJSON(args []string) bool {
+	for i, arg := range args {
+		switch {
+		case arg == "--":
+			return false
+		case arg == "--output=json", arg == "json" && i > 0 && args[i-1] == "--output":
+			return true
+		}
+	}
+	return false
+}
+
 // flagOf names the flag by which an input is given.
 var flagOf = map[string]string{
 	"scope": "--scope", "key": "--key", "protection": "--protection", "window": "--window", "lookup": "--lookup",
 	"on-failed": "--on-failed", "max-processing": "--max-processing", "visible-after": "--visible-after",
-	"absence-is-proof": "--absence-is-proof", "timeout": "--timeout", "body": "--body", "url": "--post", "reason": "--reason",
+	"absence-is-proof": "--absence-is-proof", "timeout": "--timeout", "body": "--body", "url": "--post", "path": "--post", "key-header": "--key-header", "reason": "--reason",
 }
 
 // explain is the sentence that is printed for err, empty if all is said.

@@ -23,6 +23,7 @@ func run(sh *shell, args []string) (code int) {
 			fmt.Fprintf(sh.err, "semel: this is a bug in Semel, please report it with the lines below: %v\n"+
 				"What was sent, if anything, is on record: semel op list\n\n%s", r, debug.Stack())
 			code = exitBug
+			sh.printError(args, fmt.Sprintf("this is a bug in Semel: %v", r), code)
 		}
 	}()
 	root := newRoot(sh)
@@ -31,8 +32,10 @@ func run(sh *shell, args []string) (code int) {
 	if err == nil {
 		return exitCompleted
 	}
+	code = codeOf(err)
 	if told := sh.explain(err); told != "" {
 		fmt.Fprintf(sh.err, "semel: %s\n", told)
+		sh.printError(args, told, code)
 	}
-	return codeOf(err)
+	return code
 }

@@ -355,9 +355,21 @@ func showBody(w io.Writer, body []byte, size int64) {
 	}
 	shown := body[:min(len(body), shownBody)]
 	indented(w, "  ", visible(string(shown)))
-	if size < 0 || size > int64(len(shown)) || len(shown) < len(body) {
+	if len(shown) < len(body) {
 		fmt.Fprintf(w, "  ... (%d bytes on record: --output json)\n", len(body))
 	}
+	if size != 0 && size != int64(len(body)) {
+		fmt.Fprintf(w, "  ... (the answer was cut: %s)\n", keptOf(len(body), size))
+	}
+}
+
+// keptOf says how much of a longer answer is on record; its size is -1 where
+// nobody read it to its end.
+func keptOf(bytes int, size int64) string {
+	if size < 0 {
+		return fmt.Sprintf("its first %d bytes are kept, and its length is not known", bytes)
+	}
+	return fmt.Sprintf("%d bytes of %d are kept", bytes, size)
 }
 
 func capital(s string) string {

@@ -183,7 +183,7 @@ func (sh *shell) tellCompleted(out *semel.Outcome) {
 	}
 	sh.say("completed at %s; %s, and the program was not started (operation %s)", moment(o.UpdatedAt), shown, o.ID)
 	if o.Result.Truncated() {
-		sh.say("the output on record is cut: %d bytes are kept", len(o.Result.Body))
+		sh.say("the output on record was cut: %s", keptOf(len(o.Result.Body), o.Result.Size))
 	}
 }
 

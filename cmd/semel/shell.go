@@ -21,6 +21,7 @@ type shell struct {
 
 	db, config, output string
 	create             bool
+	wrote              bool // something to stdout
 }
 
 func osShell() *shell {
@@ -63,6 +64,7 @@ func (sh *shell) scope(given string) string {
 
 // write writes data to stdout.
 func (sh *shell) write(b []byte) error {
+	sh.wrote = true
 	if _, err := sh.out.Write(b); err != nil {
 		return fmt.Errorf("write to stdout: %w", err)
 	}

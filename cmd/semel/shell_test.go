@@ -29,11 +29,14 @@ func testShell(env map[string]string) (sh *shell, stdout, stderr *bytes.Buffer) 
 }
 
 func TestPanicIsABugAndAsksForAReport(t *testing.T) {
-	sh, _, stderr := testShell(nil)
+	sh, stdout, stderr := testShell(nil)
 	sh.in = reader(func([]byte) (int, error) { panic("boom") })
 	db := "sqlite:" + filepath.Join(t.TempDir(), "semel.db")
-	if code := run(sh, []string{"do", "--db", db, "--key", "k", "--post", "http://127.0.0.1:1/", "--body", "-"}); code != 70 {
+	if code := run(sh, []string{"do", "--output", "json", "--db", db, "--key", "k", "--post", "http://127.0.0.1:1/", "--body", "-"}); code != 70 {
 		t.Errorf("exit code %d, want 70", code)
+	}
+	if want := `{"error":"this is a bug in Semel: boom","exit":70}` + "\n"; stdout.String() != want {
+		t.Errorf("stdout is %q, want %q", stdout, want)
 	}
 	if !strings.Contains(stderr.String(), "this is a bug in Semel, please report it") || !strings.Contains(stderr.String(), "boom") {
 		t.Errorf("stderr is %q", stderr)
