@@ -71,7 +71,7 @@ func plain(b *testing.B, url string, callers int) {
 		if conns[i], err = pgx.Connect(b.Context(), url); err != nil {
 			b.Fatal(err)
 		}
-		defer conns[i].Close(context.Background()) //nolint:errcheck // a benchmark
+		b.Cleanup(func() { _ = conns[i].Close(context.Background()) })
 	}
 	share(b, callers, func(caller int) error {
 		id := [16]byte(newID(time.Now()))

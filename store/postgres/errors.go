@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -123,12 +122,4 @@ func everyones(err error) bool {
 		return true
 	}
 	return false
-}
-
-// ended is err, or why ctx ended, where that is the reason.
-func ended(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	return err
 }

@@ -11,22 +11,52 @@ import (
 	"github.com/semel-dev/semel"
 )
 
+// expired is what a store remembers of the tombstones, which stay at the
+// beginning of the primary key. Most operations expire in the order of their
+// IDs; those that took long to settle are found when all are walked again.
+type expired struct {
+	mu     sync.Mutex
+	mark   [16]byte      // what is left before it took long to settle
+	walked time.Time     // when all were last walked, by the local clock
+	took   time.Duration // and how long that took
+}
+
+// from is the ID behind which to look. A walk that takes long begins at the
+// mark, so that those from the beginning take at most a thousandth of the time.
+func (e *expired) from() [16]byte {
+	if e.took < 20*time.Millisecond || time.Since(e.walked) > 1000*e.took {
+		return [16]byte{}
+	}
+	return e.mark
+}
+
 // Expire turns up to limit operations that were settled before the given time
 // into tombstones: body and answers go, identity and history stay, so that a
 // late retry is recognised. Unknown operations and open incidents never
 // expire. It returns how many it expired.
 func (s *Store) Expire(ctx context.Context, before time.Time, limit int) (int, error) {
 	const query = selectOperation + `
-where o.id < $1::uuid
+where o.id > $4::uuid
+  and o.id < $1::uuid
   and o.updated_at < $2::timestamptz
   and o.state in ('completed', 'failed')
   and o.due_at is null
   and not o.expired
 order by o.id
 limit $3::integer`
-	found, err := s.stored(ctx, query, firstID(before.Add(margin)), before, limit)
+	s.expired.mu.Lock()
+	defer s.expired.mu.Unlock()
+	start, from := time.Now(), s.expired.from()
+	found, err := s.stored(ctx, query, firstID(before.Add(margin)), before, limit, from)
 	if err != nil {
 		return 0, unavailable("look for operations to expire", err)
+	}
+	if from == [16]byte{} {
+		s.expired.walked, s.expired.took = start, time.Since(start)
+	}
+	s.expired.mark = firstID(before.Add(-margin))
+	if len(found) == limit && limit > 0 {
+		s.expired.mark = found[limit-1].record.ID
 	}
 	errs := make([]error, len(found))
 	var wg sync.WaitGroup

@@ -25,8 +25,10 @@ func claimOf(t testing.TB, at time.Time) semel.Change {
 	t.Helper()
 	o := semel.Operation{Identity: semel.Identity{
 		ID: newID(at), Scope: "acme/stripe/charge", Key: semel.Key(fmt.Sprintf("invoice-%09d-charge", minted.Add(1))),
-		Request: semel.Request{Kind: "http", Method: "POST", URL: "https://api.example/charges", MediaType: "application/json",
-			Body: []byte(`{"amount":1200,"invoice":"4417"}`)},
+		Request: semel.Request{
+			Kind: "http", Method: "POST", URL: "https://api.example/charges", MediaType: "application/json",
+			Body: []byte(`{"amount":1200,"invoice":"4417"}`),
+		},
 		Contract: semel.Contract{Protection: semel.Keyed, Window: 24 * time.Hour, KeyHeader: "Idempotency-Key"},
 	}}
 	fingerprint, err := o.Request.Fingerprint()
@@ -39,8 +41,10 @@ func claimOf(t testing.TB, at time.Time) semel.Change {
 
 func confirmationOf(t testing.TB, o semel.Operation) semel.Change {
 	t.Helper()
-	return changeOf(t, o, semel.Event{Kind: semel.EvConfirmed, At: o.UpdatedAt, Attempt: o.Attempt, By: "worker-1",
-		Result: &semel.Result{Status: 200, Reference: "ch_123456789012", Body: []byte(`{"ok":true,"id":"ch_123456789012"}`)}})
+	return changeOf(t, o, semel.Event{
+		Kind: semel.EvConfirmed, At: o.UpdatedAt, Attempt: o.Attempt, By: "worker-1",
+		Result: &semel.Result{Status: 200, Reference: "ch_123456789012", Body: []byte(`{"ok":true,"id":"ch_123456789012"}`)},
+	})
 }
 
 func changeOf(t testing.TB, o semel.Operation, ev semel.Event) semel.Change {

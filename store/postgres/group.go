@@ -136,9 +136,6 @@ func (g *group) commit(first bool) {
 		start := time.Now()
 		c.run(batch)
 		g.pace.saw(time.Since(start), len(batch))
-		if len(g.queue) > 0 { // they came while this one was busy
-			g.grow()
-		}
 		if !first && int(g.running.Load()) > g.pace.committers(g.most) {
 			return
 		}
@@ -168,8 +165,12 @@ func (g *group) fill(r *request) []*request {
 	}
 }
 
-// grow starts another committer where the pace of commits asks for one.
+// grow starts another committer where somebody waits and the pace of commits
+// asks for one.
 func (g *group) grow() {
+	if len(g.queue) == 0 {
+		return
+	}
 	for n := g.running.Load(); int(n) < g.pace.committers(g.most) && g.pace.mayGrow(); n = g.running.Load() {
 		if g.running.CompareAndSwap(n, n+1) {
 			g.wg.Go(func() { g.commit(false) })
@@ -203,6 +204,7 @@ func (c *committer) settle(batch []*request, deadline time.Time) {
 	for tries, pause := 1, 5*time.Millisecond; len(batch) > 0; tries++ {
 		failed, err := c.try(&batch)
 		if err == nil {
+			c.group.grow() // for those who came meanwhile: who is answered now may be back at once
 			for _, r := range batch {
 				close(r.done)
 			}

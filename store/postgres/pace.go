@@ -12,7 +12,8 @@ import (
 // many sessions by itself, so more committers wait in parallel.
 //
 // A busy processor makes commits slow, too, but not each of them: what counts
-// is the fastest of late.
+// is the fastest of late. A short memory would take a busy moment for a slow
+// disk, and each committer that comes and goes costs a connection.
 type pace struct {
 	resting atomic.Int64 // no new committer before, in Unix ns
 	flush   atomic.Int64 // the fastest commit of late, without its rows, in ns
@@ -23,7 +24,7 @@ type pace struct {
 }
 
 const (
-	window    = 32                     // commits
+	window    = 256                    // commits
 	rowTime   = 30 * time.Microsecond  // what one row adds to a commit
 	fastFlush = 700 * time.Microsecond // up to here two committers are best
 )
@@ -54,7 +55,7 @@ func (p *pace) committers(most int) int {
 // batch is the most rows that share one commit.
 func (p *pace) batch() int {
 	if time.Duration(p.flush.Load()) <= fastFlush {
-		return 64
+		return 128
 	}
 	return 200
 }

@@ -212,6 +212,8 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 		c := claimOf(t, time.Now())
 		o := commit(t, s, c)
 		commit(t, s, c) // recognised
+		lost := commit(t, s, claimOf(t, time.Now()))
+		commit(t, s, changeOf(t, lost, semel.Event{Kind: semel.EvLost, At: lost.UpdatedAt, Attempt: 1, Reason: "no answer"}))
 		if _, err := s.Renew(t.Context(), o.ID, 1, time.Minute); err != nil {
 			t.Fatal(err)
 		}

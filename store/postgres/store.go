@@ -34,6 +34,7 @@ type Store struct {
 	group    *group
 	clock    clock
 	sweep    sweep
+	expired  expired
 	warnings []string
 }
 
