@@ -9,3 +9,6 @@ func (s *Store) Exec(ctx context.Context, text string) error {
 	_, err := s.writer.conn.ExecContext(ctx, text)
 	return err
 }
+
+// Explain puts an error of SQLite into words.
+func Explain(path string, err error) error { return explain(path, err) }

@@ -95,6 +95,19 @@ func TestDiskFull(t *testing.T) {
 	mustClaim(t, s, "after")
 }
 
+// shmSize is SQLITE_IOERR_SHMSIZE.
+type shmSize struct{}
+
+func (shmSize) Error() string { return "disk I/O error (4874)" }
+func (shmSize) Code() int     { return 4874 }
+
+// TestNoSpaceForSharedMemoryIsAFullDisk: SQLite calls it an I/O error.
+func TestNoSpaceForSharedMemoryIsAFullDisk(t *testing.T) {
+	if err := sqlite.Explain("/d/semel.db", shmSize{}); !strings.Contains(err.Error(), "the disk is full: free some space") {
+		t.Errorf("it says: %v", err)
+	}
+}
+
 // TestFileGone: a claim that nobody else can see is no claim.
 func TestFileGone(t *testing.T) {
 	for name, act := range map[string]func(path string) error{
