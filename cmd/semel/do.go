@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -260,7 +261,10 @@ func (sh *shell) catchUp(ctx context.Context, store *patientStore, out *semel.Ou
 	}
 	if n := store.attempt(); n > 0 && n == out.Operation.Attempt && out.Operation.State == semel.InProgress {
 		out.Operation.State, out.Status = semel.Unknown, semel.StatusUnknown
-		out.Operation.Reason = "this process ended before it knew how its attempt ended; it may have happened"
+		out.Operation.Reason = "this process ended before its attempt did; it may have happened"
+		if err != nil {
+			out.Operation.Reason = fmt.Sprintf("the database does not tell how the attempt ended, so it may have happened: %v", err)
+		}
 	}
 	if out.Operation.Incident != "" {
 		out.Status = semel.StatusIncident

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"net/url"
@@ -92,7 +91,7 @@ func (s *patientStore) List(ctx context.Context, f semel.Filter) iter.Seq2[semel
 		for o, err := range s.Store.List(ctx, f) {
 			silent.Stop()
 			if err != nil && ctx.Err() != nil {
-				err = errors.Join(context.Cause(ctx), err)
+				err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 			}
 			if !yield(o, err) {
 				return

@@ -50,7 +50,12 @@ func TestMuteDatabaseIsGivenUp(t *testing.T) {
 // TestFrozenDatabaseIsGivenUp: a database that stops answering while the program
 // runs leaves the outcome unknown, and do ends.
 func TestFrozenDatabaseIsGivenUp(t *testing.T) {
-	t.Parallel()
+	t.Run("left alone", func(t *testing.T) { t.Parallel(); freeze(t, false) })
+	t.Run("signalled", func(t *testing.T) { t.Parallel(); freeze(t, true) })
+}
+
+func freeze(t *testing.T, signalled bool) {
+	t.Helper()
 	ctx, server, dir := context.Background(), postgrestest.Start(t, postgrestest.Options{}), t.TempDir()
 	db, err := server.Create(ctx)
 	if err != nil {
@@ -70,11 +75,17 @@ func TestFrozenDatabaseIsGivenUp(t *testing.T) {
 	}
 	began := time.Now()
 	write(t, dir, "go", "")
+	want := "the store did not take it"
+	if signalled {
+		time.Sleep(time.Second) // the program has ended, and its outcome is being recorded
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		want = "the database does not tell how the attempt ended"
+	}
 	code := wait(t, cmd.Wait())
 	if took := time.Since(began); took > 50*time.Second {
 		t.Errorf("it took %v to end", took)
 	}
-	if code != exitUnknown || !strings.Contains(stdout.String(), "the store did not take it") {
+	if code != exitUnknown || !strings.Contains(stdout.String(), want) {
 		t.Errorf("ended with %d, want %d: %s%s", code, exitUnknown, stdout, stderr)
 	}
 }
