@@ -126,6 +126,10 @@ func (o *Operation) claim(ev *Event, before State) {
 	if o.Contract.Protection == Keyed && before == Unknown && o.WindowEnd(o.Contract).Before(sendBy) {
 		sendBy = o.WindowEnd(o.Contract) // a resend; after a failure there is nothing to recognise
 	}
+	if until := ev.ApprovedUntil; !until.IsZero() && until.Before(sendBy) {
+		sendBy = until
+	}
+	o.Approval, o.ApprovedUntil, o.Unapproved = ev.Approval, ev.ApprovedUntil, false
 	token := ev.Token
 	if token == (ID{}) {
 		token = o.ID
@@ -188,6 +192,7 @@ func (o *Operation) lose(ev *Event, before State) {
 	}
 	o.reason(ev)
 	o.Person = o.Person || ev.Person
+	o.Unapproved = o.Unapproved || ev.Unapproved
 	if ev.CheckAfter > 0 {
 		o.notBefore = ev.At.Add(ev.CheckAfter)
 	}

@@ -104,14 +104,14 @@ func decideResend(o *Operation, c Contract, now time.Time, asked bool) (Move, bo
 	case Transactional, Lookup, Unprotected:
 		return Move{}, false
 	}
-	if o.Cancel || !asked && o.Attempt >= c.budget() {
+	if o.Cancel || !asked && o.Attempt >= c.budget() || !o.approvedAt(now) {
 		return Move{}, false
 	}
 	at := later(o.triedAt.Add(c.backoff(o.Attempt)), o.notBefore)
 	if asked {
 		at = now
 	}
-	if c.Protection == Keyed && !at.Before(o.WindowEnd(c)) {
+	if c.Protection == Keyed && !at.Before(o.WindowEnd(c)) || !o.approvedAt(at) {
 		return Move{}, false
 	}
 	m := Move{Kind: MoveResend, At: at, Reason: "confirmation unavailable; the original request is sent again under the same key: " + why}
@@ -154,6 +154,8 @@ func decideLookup(o *Operation, c Contract, now time.Time, asked bool) (Move, bo
 
 func whyPerson(o *Operation, c Contract, now time.Time) string {
 	switch {
+	case !o.approvedAt(now):
+		return "its approval has ended, so nothing is sent again"
 	case c.Protection == Keyed && !now.Before(o.WindowEnd(c)):
 		return "the destination may have forgotten the key, so sending again could make it happen twice, and no lookup settles it"
 	case o.Cancel:
@@ -171,4 +173,10 @@ func later(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// approvedAt reports whether the approval of the operation, if it needs one,
+// still allows sending.
+func (o *Operation) approvedAt(now time.Time) bool {
+	return !o.Unapproved && (o.ApprovedUntil.IsZero() || now.Before(o.ApprovedUntil))
 }

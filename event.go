@@ -78,6 +78,13 @@ type Event struct {
 	// Token belongs to EvClaimed: what tells this claim from another's with the
 	// same number. Zero for the first attempt, whose token is the ID.
 	Token ID `json:"token,omitzero"`
+	// Approval belongs to EvClaimed: what allows this attempt, if it needs to be
+	// allowed. The store checks it inside the claim. ApprovedUntil is its end.
+	Approval      ID        `json:"approval,omitzero"`
+	ApprovedUntil time.Time `json:"approved_until,omitzero"`
+	// Unapproved belongs to EvLost: the approval of the operation has ended, so
+	// nothing is sent again.
+	Unapproved bool `json:"unapproved,omitzero"`
 	// Incident belongs to EvLost: the answer contradicts what is on record, for
 	// example a key that the destination saw with another request.
 	Incident string `json:"incident,omitzero"`

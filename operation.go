@@ -18,20 +18,26 @@ type Operation struct {
 	LeaseUntil time.Time // of the current attempt
 	CheckAt    time.Time // the next automatic look or resend; zero for none
 	Attempts   []Attempt
-	Result     *Result   // when completed
-	Reason     string    // why it failed, is unknown or needs a person
-	Incident   string    // what contradicts the outcome; blocks claim and resend
-	Cancel     bool      // somebody asked to stop it
-	Cancelled  bool      // stopped before sending; only a person may start it again
-	Looks      int       // lookups since the last attempt
-	Person     bool      // only a person can settle it
-	Joined     int       // requests that this operation absorbed
-	Expired    bool      // body and result were dropped when retention ended
-	nextKey    bool      // the next claim starts a new generation
-	winner     int       // the attempt whose confirmation completed it, 0 for other evidence
-	notBefore  time.Time // when the destination asked to be asked again
-	triedAt    time.Time // the last evidence about an attempt or a lookup: a pause begins here
-	lookedAt   time.Time // when the last lookup since the last claim was sent
+	Result     *Result // when completed
+	Reason     string  // why it failed, is unknown or needs a person
+	Incident   string  // what contradicts the outcome; blocks claim and resend
+	Cancel     bool    // somebody asked to stop it
+	Cancelled  bool    // stopped before sending; only a person may start it again
+	Looks      int     // lookups since the last attempt
+	Person     bool    // only a person can settle it
+	Joined     int     // requests that this operation absorbed
+	Expired    bool    // body and result were dropped when retention ended
+	// Approval is what allowed the current attempt, ApprovedUntil its end, and
+	// Unapproved says that it was taken back: nothing is sent again then.
+	Approval      ID
+	ApprovedUntil time.Time
+	Unapproved    bool
+
+	nextKey   bool      // the next claim starts a new generation
+	winner    int       // the attempt whose confirmation completed it, 0 for other evidence
+	notBefore time.Time // when the destination asked to be asked again
+	triedAt   time.Time // the last evidence about an attempt or a lookup: a pause begins here
+	lookedAt  time.Time // when the last lookup since the last claim was sent
 }
 
 // Identity is the part of an operation that never changes.
@@ -42,6 +48,9 @@ type Identity struct {
 	Fingerprint Fingerprint
 	Request     Request
 	Contract    Contract
+	// Run and Step say which run claimed it first; zero for none.
+	Run  ID
+	Step string
 }
 
 // Attempt is one try at an operation.

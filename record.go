@@ -15,6 +15,8 @@ type Record struct {
 	Request     []byte // JSON, without the body
 	Body        []byte
 	Contract    []byte // JSON
+	Run         ID
+	Step        string
 	LeaseUntil  time.Time
 	Events      []StoredEvent // all of them, in order
 }
@@ -35,7 +37,7 @@ func (id Identity) Record() (Record, error) {
 	if err != nil {
 		return Record{}, fmt.Errorf("encode contract: %w", err)
 	}
-	return Record{ID: id.ID, Scope: id.Scope, Key: id.Key, Fingerprint: id.Fingerprint[:], Request: req, Body: id.Request.Body, Contract: con}, nil
+	return Record{ID: id.ID, Scope: id.Scope, Key: id.Key, Fingerprint: id.Fingerprint[:], Request: req, Body: id.Request.Body, Contract: con, Run: id.Run, Step: id.Step}, nil
 }
 
 // Encode returns the event for a store; its time is the store's own.
@@ -49,7 +51,7 @@ func (ev Event) Encode() ([]byte, error) {
 
 // Operation rebuilds the operation from its record.
 func (r Record) Operation() (Operation, error) {
-	id := Identity{ID: r.ID, Scope: r.Scope, Key: r.Key}
+	id := Identity{ID: r.ID, Scope: r.Scope, Key: r.Key, Run: r.Run, Step: r.Step}
 	if len(r.Fingerprint) != len(id.Fingerprint) {
 		return Operation{}, fmt.Errorf("operation %s: fingerprint of %d bytes", r.ID, len(r.Fingerprint))
 	}
