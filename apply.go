@@ -155,6 +155,7 @@ func (o *Operation) attempt(ev *Event) *Attempt {
 func (o *Operation) close(ev *Event) {
 	if a := o.attempt(ev); a != nil {
 		a.Open, a.Outcome, a.Reason = false, ev.Kind, ev.Reason
+		a.Unsent = a.Unsent || ev.Unsent
 	}
 }
 

@@ -27,7 +27,7 @@ const module = "github.com/semel-dev/semel"
 // it, and these may import each other; the longest row wins.
 var layers = map[string][]string{
 	".":                           {},
-	"engine":                      {"."},
+	"engine":                      {".", "schedule"},
 	"store/sqlite":                {"."},
 	"store/postgres":              {"."},
 	"store/postgres/postgrestest": {},

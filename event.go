@@ -71,6 +71,9 @@ type Event struct {
 	// destination answered, for EvRefused, EvRetained and EvLost.
 	Result *Result `json:"result,omitzero"`
 
+	// Unsent belongs to EvRefused: the attempt ended before it tried to send.
+	Unsent bool `json:"unsent,omitzero"`
+
 	// Lease and SendWithin belong to EvClaimed: how long the claim is held
 	// unless renewed, and how long after it the first byte may leave.
 	Lease      time.Duration `json:"lease,omitzero"`

@@ -68,6 +68,8 @@ type Attempt struct {
 	ClosedAt time.Time
 	// Open: it may have sent and is not proven to be without effect.
 	Open bool
+	// Unsent: it ended before it tried to send.
+	Unsent bool
 	// Outcome is the last event about it: claimed, confirmed, refused, lost ...
 	Outcome EventKind
 	Reason  string

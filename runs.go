@@ -278,10 +278,11 @@ type InboxEntry struct {
 // ScheduleState is where a schedule stands.
 type ScheduleState struct {
 	Schedule
-	Workflow string
-	Version  int
-	Paused   bool
-	PausedBy string
+	Workflow   string
+	Version    int
+	Definition string // digest
+	Paused     bool
+	PausedBy   string
 	// Seen is the last tick that was handled, or when it was registered.
 	Seen time.Time
 	// NextAt is when to look again.

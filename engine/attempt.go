@@ -22,6 +22,7 @@ var (
 	errTooLate   = errors.New("the time for sending was over")
 	errFenced    = errors.New("the claim was lost")
 	errCancelled = errors.New("it was cancelled")
+	errPaused    = errors.New("the run was paused")
 	errTwice     = errors.New("one attempt may send only once")
 )
 
@@ -33,7 +34,13 @@ func (p *pursuit) claim(ctx context.Context, o semel.Operation, c semel.Contract
 	if by == "" {
 		by = p.e.opt.Name
 	}
-	ev := semel.Event{Kind: semel.EvClaimed, Attempt: o.Attempt + 1, By: by, Token: token, Lease: p.e.opt.Lease, SendWithin: p.e.opt.Lease, Force: p.person}
+	ev := semel.Event{
+		Kind: semel.EvClaimed, Attempt: o.Attempt + 1, By: by, Token: token, Lease: p.e.opt.Lease, SendWithin: p.e.opt.Lease, Force: p.person,
+		Approval: o.Approval, ApprovedUntil: o.ApprovedUntil,
+	}
+	if a := p.approval; a != nil {
+		ev.Approval, ev.ApprovedUntil = a.ID, a.Until
+	}
 	if o.State == semel.Unknown && c.Protection == semel.Keyed {
 		ev.SendWithin = min(ev.SendWithin, o.WindowEnd(c).Sub(p.e.estimate()))
 	}
@@ -47,7 +54,7 @@ func (p *pursuit) claim(ctx context.Context, o semel.Operation, c semel.Contract
 	if err := ctx.Err(); err != nil {
 		return o, nil, err
 	}
-	claimed, err := p.e.commit(patient, o, ev, change)
+	claimed, err := p.commitClaim(patient, o, ev, change)
 	if errors.Is(err, semel.ErrUnconfirmed) {
 		p.disown(o, ev, change)
 	}
@@ -57,7 +64,7 @@ func (p *pursuit) claim(ctx context.Context, o semel.Operation, c semel.Contract
 	if err := ctx.Err(); err != nil {
 		_, _, recordErr := p.e.conclude(claimed, semel.Event{
 			Kind: semel.EvRefused, Attempt: claimed.Attempt, By: by,
-			Reason: "the caller left before anything was sent",
+			Reason: "the caller left before anything was sent", Unsent: true,
 		})
 		return o, nil, errors.Join(err, recordErr)
 	}
@@ -65,7 +72,28 @@ func (p *pursuit) claim(ctx context.Context, o semel.Operation, c semel.Contract
 	h.op, h.attempt = claimed.ID, a.Number
 	h.sendBy = h.from.Add(a.SendBy.Sub(a.ClaimedAt))
 	h.until.Store(int64(p.e.opt.Lease))
+	if p.branch != nil {
+		h.stop = p.branch.stopping
+	}
 	return claimed, h, nil
+}
+
+// commitClaim commits a claim; that of a run's step together with what the run
+// has to record.
+func (p *pursuit) commitClaim(ctx context.Context, o semel.Operation, ev semel.Event, token semel.ID) (semel.Operation, error) {
+	if p.branch == nil {
+		return p.e.commit(ctx, o, ev, token)
+	}
+	ev.At = p.e.estimate()
+	change, err := o.Change(ev, token)
+	if err != nil {
+		return o, err
+	}
+	claimed, err := p.branch.claim(ctx, change)
+	if err == nil {
+		p.e.offset.Store(int64(time.Until(claimed.UpdatedAt)))
+	}
+	return claimed, err
 }
 
 // disown puts on record that an attempt whose claim may have been committed
@@ -94,6 +122,7 @@ type held struct {
 	begun   atomic.Bool
 	fenced  atomic.Bool
 	cancel  atomic.Bool
+	stop    func() error // why the run that asks must not send, if it must not
 	mu      sync.Mutex
 	timer   *time.Timer
 	over    bool
@@ -101,8 +130,13 @@ type held struct {
 
 // begin is the check immediately before the first byte.
 func (h *held) begin() error {
-	if time.Since(h.from) > freshClaim {
+	if time.Since(h.from) > freshClaim && h.attempt > 0 {
 		h.renew()
+	}
+	if h.stop != nil {
+		if err := h.stop(); err != nil {
+			return err
+		}
 	}
 	switch {
 	case h.fenced.Load():
@@ -193,6 +227,11 @@ func (p *pursuit) send(o semel.Operation, h *held) semel.Outcome {
 	h.keep()
 	defer h.release()
 	ev := p.perform(o, h)
+	if p.branch != nil {
+		if after, ok := p.branch.postpone(o, ev, p.e.newID()); ok {
+			return semel.Outcome{Status: semel.StatusCompleted, Operation: after}
+		}
+	}
 	recorded, kept, err := p.e.conclude(o, ev)
 	if err != nil {
 		out := p.unrecorded(o, err)
@@ -245,8 +284,11 @@ func (p *pursuit) perform(o semel.Operation, h *held) semel.Event {
 		s.Late = late
 	}
 	ev := p.transmit(s, late)
-	if ev.Kind == semel.EvRefused && errors.Is(refused, errCancelled) {
-		ev.Kind, ev.Reason = semel.EvCancelled, "it was cancelled before anything was sent"
+	if ev.Kind == semel.EvRefused && refused != nil {
+		ev.Unsent = true
+		if errors.Is(refused, errCancelled) {
+			ev.Kind, ev.Reason = semel.EvCancelled, "it was cancelled before anything was sent"
+		}
 	}
 	return evidence(ev, o.Attempt, p.e.opt.Name)
 }

@@ -84,11 +84,21 @@ type pursuit struct {
 	person bool // a person asks, and may start what was cancelled
 	looked bool // this request has asked the destination
 	sent   bool // this request has made an attempt
+
+	// For a step of a run.
+	branch   *branch
+	path     string
+	approval *semel.Approval
+	placed   semel.ID // what holds its place under a limit
 }
 
 // first claims a new operation without reading: if the identity exists, the
 // store says so.
 func (p *pursuit) first(ctx context.Context, o semel.Operation) (semel.Outcome, error) {
+	if err := p.place(ctx); err != nil {
+		return semel.Outcome{}, err
+	}
+	defer p.leave()
 	claimed, held, err := p.claim(ctx, o, o.Contract, semel.ID{})
 	if errors.Is(err, semel.ErrStale) {
 		return p.follow(ctx)
@@ -180,6 +190,10 @@ func (p *pursuit) step(ctx context.Context, o semel.Operation, waitUntil time.Ti
 
 // again claims the next attempt and sends.
 func (p *pursuit) again(ctx context.Context, o semel.Operation, c semel.Contract) (semel.Outcome, bool, error) {
+	if err := p.place(ctx); err != nil {
+		return semel.Outcome{}, false, err
+	}
+	defer p.leave()
 	claimed, held, err := p.claim(ctx, o, c, p.e.newID())
 	if err != nil {
 		return semel.Outcome{}, false, err

@@ -73,6 +73,7 @@ type Engine struct {
 	attempts sync.WaitGroup
 	flights  flights
 	recent   recent
+	actions  actions
 }
 
 // New makes an engine over store and takes in what the spool holds. Close it

@@ -135,10 +135,14 @@ func (e *Engine) recoverOne(ctx context.Context, o semel.Operation) error {
 			return err
 		}
 	}
-	if o.State != semel.Unknown || o.CheckAt.IsZero() || o.CheckAt.After(now) || e.opt.Resolve == nil {
+	if o.State != semel.Unknown || o.CheckAt.IsZero() || o.CheckAt.After(now) {
 		return nil
 	}
-	d, current, err := e.opt.Resolve(&o)
+	resolve := e.resolver()
+	if resolve == nil {
+		return nil
+	}
+	d, current, err := resolve(&o)
 	if err != nil {
 		return err
 	}
@@ -150,7 +154,15 @@ func (e *Engine) recoverOne(ctx context.Context, o semel.Operation) error {
 		if move.Caller || move.At.After(now) {
 			return nil
 		}
+		if err := p.place(ctx); err != nil {
+			return err
+		}
+		defer p.leave()
 		claimed, held, err := p.claim(ctx, o, contract, e.newID())
+		if errors.Is(err, semel.ErrNotApproved) {
+			_, err = e.commit(ctx, o, semel.Event{Kind: semel.EvLost, Attempt: o.Attempt, By: e.opt.Name, Unapproved: true, Reason: "its approval has ended, so nothing is sent again"}, e.newID())
+			return err
+		}
 		if err != nil {
 			return err
 		}
@@ -182,10 +194,11 @@ func (e *Engine) Retry(ctx context.Context, id semel.ID, source string) (semel.O
 	notAsked := func(err error) (semel.Outcome, error) {
 		return semel.Outcome{}, &semel.NotAskedError{Scope: o.Scope, Key: o.Key, Err: err}
 	}
-	if e.opt.Resolve == nil {
+	resolve := e.resolver()
+	if resolve == nil {
 		return notAsked(errors.New("this engine knows no destinations"))
 	}
-	d, current, err := e.opt.Resolve(&o)
+	d, current, err := resolve(&o)
 	if err != nil {
 		return notAsked(err)
 	}

@@ -1,0 +1,359 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/semel-dev/semel"
+)
+
+// flushAfter is how long an outcome waits to share the commit of the next
+// claim.
+const flushAfter = time.Millisecond
+
+// branch is a sequence of steps: the run's own, or those of an item of a list.
+// It is the semel.Executor of that sequence's Context.
+type branch struct {
+	x    *execution
+	path string
+
+	busy      atomic.Pointer[string] // the step under way
+	poisoned  atomic.Bool            // suspended: nothing more begins
+	goroutine uint64                 // that the steps must come from, with Strict
+
+	mu      sync.Mutex
+	reason  string             // why a person is needed, where the branch cannot go on
+	outcome *postponed         // of the operation before, not durable yet
+	steps   []semel.StepRecord // not durable yet
+	timer   *time.Timer
+}
+
+// postponed is the outcome of an attempt on its way to the store.
+type postponed struct {
+	before semel.Operation
+	event  semel.Event
+	change semel.Change
+}
+
+var _ semel.Executor = (*branch)(nil)
+
+func (x *execution) branch(path string) *branch { return &branch{x: x, path: path} }
+
+// ending is how a branch ended.
+type ending struct {
+	err       error  // what its function returned
+	suspended bool   // it waits, and its function did not return
+	reason    string // a person must look, and why
+}
+
+// call runs fn as the branch, in a goroutine of its own, until it returns or is
+// suspended.
+func (b *branch) call(fn func(semel.Context) error) ending {
+	done := make(chan ending)
+	go func() {
+		end := ending{reason: "the workflow ended its goroutine by itself (runtime.Goexit, or t.FailNow in a test)"}
+		defer func() {
+			if r := recover(); r != nil {
+				end = ending{reason: fmt.Sprintf("the workflow's code panicked: %v", r)}
+				b.x.w.e.log.Error("a workflow panicked", "run", b.x.run.ID, "branch", b.path, "panic", r, "stack", string(stack()))
+			}
+			done <- b.ended(end)
+		}()
+		if b.x.w.opt.Strict {
+			b.goroutine = goroutineID()
+		}
+		err := fn(semel.NewContext(b.x.ctx, b, b.path))
+		end = ending{err: err}
+	}()
+	return <-done
+}
+
+// ended corrects an ending by what the branch knows: a suspension counts, not
+// what the code made of it.
+func (b *branch) ended(end ending) ending {
+	b.mu.Lock()
+	reason := b.reason
+	b.mu.Unlock()
+	switch {
+	case reason != "":
+		return ending{reason: reason}
+	case b.poisoned.Load():
+		return ending{suspended: true}
+	}
+	return end
+}
+
+// Run is the run that is executed.
+func (b *branch) Run() *semel.Run { return &b.x.run }
+
+// Return sets the result of the run.
+func (b *branch) Return(value any) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("encode the result: %w", err)
+	}
+	b.x.mu.Lock()
+	defer b.x.mu.Unlock()
+	b.x.result = data
+	return nil
+}
+
+// Step performs one step; see semel.Executor.
+func (b *branch) Step(ctx semel.Context, path string, s semel.Step) (semel.StepRecord, error) {
+	b.enter(path)
+	defer b.busy.Store(nil)
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	if err := semel.ValidateStepName(name); err != nil {
+		b.hold(path, err.Error())
+	}
+	rec, recorded, skipped := b.x.reach(path)
+	switch {
+	case recorded && rec.Kind != semel.KindOf(s):
+		b.hold(path, fmt.Sprintf("changed code: step %s is recorded as %s, and the code asks for %s", path, rec.Kind, semel.KindOf(s)))
+	case len(skipped) > 0:
+		b.hold(path, fmt.Sprintf("changed code: step %s is new, but the record already has step %s, which comes later in the code or is gone", path, skipped[0]))
+	}
+	switch s := s.(type) {
+	case *semel.DoStep:
+		return b.do(path, s, rec, recorded)
+	case *semel.ValueStep:
+		return b.value(path, s, rec, recorded)
+	case *semel.SleepStep:
+		return b.sleep(path, s, rec, recorded)
+	case *semel.EventStep:
+		return b.event(path, s, rec, recorded)
+	case *semel.ApprovalStep:
+		return b.approve(path, s, rec, recorded)
+	case *semel.ChildStep:
+		return b.child(path, s, rec, recorded)
+	case *semel.EachStep:
+		return b.each(ctx, path, s, rec, recorded)
+	}
+	panic(fmt.Sprintf("engine: unknown step %T", s))
+}
+
+// enter lets a step begin, or ends the goroutine: where the branch is
+// suspended or must stop, and where the code is wrong.
+func (b *branch) enter(path string) {
+	if b.poisoned.Load() {
+		runtime.Goexit()
+	}
+	if b.goroutine != 0 && b.goroutine != goroutineID() {
+		b.misuse("step " + path + " is asked for from a goroutine that the workflow started itself: parallel work is for Each and Parallel")
+	}
+	if !b.busy.CompareAndSwap(nil, &path) {
+		other := path
+		if p := b.busy.Load(); p != nil {
+			other = *p
+		}
+		b.misuse("steps " + other + " and " + path + " run at once on one Context: parallel work is for Each and Parallel, with the Context that they hand on")
+	}
+	b.check()
+}
+
+// misuse holds the run because its code cannot be executed safely.
+func (b *branch) misuse(reason string) {
+	b.mu.Lock()
+	if b.reason == "" {
+		b.reason = "wrong use of a Context: " + reason
+	}
+	b.mu.Unlock()
+	b.poisoned.Store(true)
+	b.x.w.e.log.Error("wrong use of a Context", "run", b.x.run.ID, "workflow", b.x.run.Workflow, "problem", reason)
+	runtime.Goexit()
+}
+
+// check suspends the branch where nothing new may begin.
+func (b *branch) check() {
+	x := b.x
+	switch {
+	case x.lost(), x.aborted.Load(), x.cancel.Load(), x.pause.Load():
+	case x.w.draining.Load():
+		x.mu.Lock()
+		x.handOver = true
+		x.mu.Unlock()
+	default:
+		return
+	}
+	b.exit()
+}
+
+// suspend ends the goroutine: the branch waits.
+func (b *branch) suspend(w semel.RunWait) {
+	if w.Since.IsZero() {
+		w.Since = b.x.w.e.estimate()
+	}
+	b.x.wait(w)
+	b.exit()
+}
+
+// hold ends the goroutine: a person must look.
+func (b *branch) hold(path, reason string) {
+	b.suspend(semel.RunWait{Path: path, Kind: semel.WaitPerson, Person: true, Reason: reason})
+}
+
+// exit ends the goroutine of a branch that goes on another time.
+func (b *branch) exit() {
+	b.poisoned.Store(true)
+	b.busy.Store(nil)
+	runtime.Goexit()
+}
+
+// keep puts a record beside the others; it is durable with the next commit of
+// the branch, which comes before anything else can be sent.
+func (b *branch) keep(r semel.StepRecord) semel.StepRecord {
+	r.At = b.x.w.e.estimate()
+	b.x.record(r)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.steps = append(b.steps, r)
+	return r
+}
+
+// postpone keeps the outcome of an attempt for the next commit, which the
+// branch makes within flushAfter. It reports false for an outcome that must be
+// on record before anything else is decided.
+func (b *branch) postpone(o semel.Operation, ev semel.Event, token semel.ID) (semel.Operation, bool) {
+	if o.Attempt != 1 || ev.Kind != semel.EvConfirmed {
+		return o, false
+	}
+	ev.At = b.x.w.e.estimate()
+	change, err := o.Change(ev, token)
+	if err != nil || change.After.State != semel.Completed || change.After.Incident != "" {
+		return o, false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.outcome = &postponed{before: o, event: ev, change: change}
+	if b.timer == nil {
+		b.timer = time.AfterFunc(flushAfter, b.flush)
+	} else {
+		b.timer.Reset(flushAfter)
+	}
+	return change.After, true
+}
+
+// flush makes durable what is kept, while the workflow's code computes.
+func (b *branch) flush() {
+	c := b.take()
+	if c.Outcome == nil {
+		b.giveBack(c)
+		return
+	}
+	answer := b.commit(context.Background(), c)
+	if errors.Is(answer.RunErr, semel.ErrStale) {
+		b.x.lose()
+	} else if answer.RunErr != nil {
+		b.giveBack(semel.RunCommit{Steps: c.Steps})
+	}
+}
+
+// take is what the next commit of the branch must make durable.
+func (b *branch) take() semel.RunCommit {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+	c := semel.RunCommit{RunFence: b.x.fence(), Steps: b.steps}
+	if b.outcome != nil {
+		c.Outcome = &b.outcome.change
+	}
+	b.steps = nil
+	return c
+}
+
+func (b *branch) giveBack(c semel.RunCommit) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.steps = append(c.Steps, b.steps...)
+}
+
+// commit makes c durable. Whatever becomes of the rest, the outcome in it is
+// recorded or spooled when commit returns.
+func (b *branch) commit(ctx context.Context, c semel.RunCommit) semel.RunCommitted {
+	b.mu.Lock()
+	p := b.outcome
+	b.mu.Unlock()
+	answer := b.x.w.runs.CommitRun(ctx, c)
+	if c.Outcome == nil {
+		return answer
+	}
+	if answer.OutcomeErr != nil {
+		if _, kept, err := b.x.w.e.conclude(p.before, p.event); err != nil && !kept {
+			b.x.w.e.log.Error("an outcome could be neither recorded nor kept; the operation is unknown", "operation", p.before.ID, "err", err)
+		}
+	}
+	b.mu.Lock()
+	if b.outcome == p {
+		b.outcome = nil
+	}
+	b.mu.Unlock()
+	return answer
+}
+
+// conclude records what is kept where the run itself cannot be written any
+// more.
+func (b *branch) conclude() {
+	if c := b.take(); c.Outcome != nil {
+		c.Steps = nil
+		b.commit(context.Background(), semel.RunCommit{RunFence: c.RunFence, Outcome: c.Outcome})
+	}
+}
+
+// claim commits the claim of an operation together with what is kept.
+func (b *branch) claim(ctx context.Context, change semel.Change) (semel.Operation, error) {
+	c := b.take()
+	c.Claim = &change
+	answer := b.commit(ctx, c)
+	switch {
+	case errors.Is(answer.RunErr, semel.ErrStale):
+		b.x.lose()
+		return change.Before, semel.ErrStopped
+	case answer.RunErr != nil:
+		b.giveBack(semel.RunCommit{Steps: c.Steps})
+	}
+	if answer.ClaimErr != nil {
+		return change.Before, answer.ClaimErr
+	}
+	return answer.Claim, answer.RunErr
+}
+
+// settle makes the kept records durable now.
+func (b *branch) settle() error {
+	c := b.take()
+	if c.Outcome == nil && len(c.Steps) == 0 {
+		return nil
+	}
+	answer := b.commit(context.Background(), c)
+	if answer.RunErr != nil {
+		b.giveBack(semel.RunCommit{Steps: c.Steps})
+	}
+	if errors.Is(answer.RunErr, semel.ErrStale) {
+		b.x.lose()
+	}
+	return answer.RunErr
+}
+
+func stack() []byte {
+	buf := make([]byte, 16<<10)
+	return buf[:runtime.Stack(buf, false)]
+}
+
+// goroutineID is the number that the runtime gives a goroutine. It is used to
+// find mistakes, and decides nothing else.
+func goroutineID() uint64 {
+	var buf [64]byte
+	var id uint64
+	line := bytes.TrimPrefix(buf[:runtime.Stack(buf[:], false)], []byte("goroutine "))
+	_, _ = fmt.Sscan(string(line), &id)
+	return id
+}

@@ -1,0 +1,305 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/semel-dev/semel"
+)
+
+// maxCrashes is how many workers may die in a row over one run before a person
+// must look at it.
+const maxCrashes = 5
+
+// execution is one claim of a run in the hands of a worker: the workflow
+// function is called from its beginning, and its steps return what is recorded.
+type execution struct {
+	w    *Worker
+	run  semel.Run
+	def  *semel.WorkflowDefinition
+	from time.Time // before the claim was asked for, monotonic
+	ctx  context.Context
+	stop context.CancelFunc
+
+	until   atomic.Int64 // end of the lease, in nanoseconds after from
+	fenced  atomic.Bool  // another worker may hold the run
+	cancel  atomic.Bool  // somebody asked to stop it
+	pause   atomic.Bool  // somebody asked to leave it alone
+	aborted atomic.Bool  // the store could not take something: nothing new begins
+
+	mu        sync.Mutex
+	records   map[string]semel.StepRecord
+	earlier   map[string][]string // paths recorded before this execution, by branch, not reached yet
+	before    map[string]semel.RunWait
+	waits     []semel.RunWait // of this execution
+	approvals []semel.Approval
+	result    []byte
+	done      int
+	total     int
+	handOver  bool // a worker should go on at once
+	dueNow    bool // the run is due again
+}
+
+func newExecution(w *Worker, r semel.Run, from time.Time) *execution {
+	x := &execution{
+		w: w, run: r, def: w.defs[semel.WorkflowRef{Name: r.Workflow, Version: r.Version}], from: from,
+		records: map[string]semel.StepRecord{}, earlier: map[string][]string{}, before: map[string]semel.RunWait{},
+	}
+	x.ctx, x.stop = context.WithCancel(w.e.ctx)
+	x.until.Store(int64(w.e.opt.Lease))
+	x.cancel.Store(r.Cancel)
+	x.pause.Store(r.Paused)
+	return x
+}
+
+func (x *execution) fence() semel.RunFence {
+	return semel.RunFence{Run: x.run.ID, Attempt: x.run.Attempt}
+}
+
+// renewed takes note of a renewal that was asked for at a time.
+func (x *execution) renewed(asked time.Time, r *semel.Run) {
+	x.until.Store(int64(asked.Sub(x.from) + x.w.e.opt.Lease))
+	x.cancel.Store(r.Cancel)
+	x.pause.Store(r.Paused)
+}
+
+// lose marks that another worker may hold the run.
+func (x *execution) lose() {
+	x.fenced.Store(true)
+	x.stop()
+}
+
+// lost reports whether the claim may be another's by now.
+func (x *execution) lost() bool {
+	return x.fenced.Load() || int64(time.Since(x.from)) >= x.until.Load()
+}
+
+// execute goes on with the run as far as it can, and makes durable where it
+// stands then.
+func (x *execution) execute() {
+	defer x.stop()
+	next, main := x.goOn()
+	if x.lost() || x.aborted.Load() {
+		main.conclude()
+		if !x.fenced.Load() {
+			x.handBack(main)
+		}
+		return
+	}
+	x.finish(main, next)
+}
+
+// goOn executes the workflow function and says what is next; main is the
+// branch of the run itself.
+func (x *execution) goOn() (semel.RunNext, *branch) {
+	main := x.branch("")
+	if err := x.load(); err != nil {
+		x.abort(err)
+		return semel.RunNext{}, main
+	}
+	switch {
+	case x.cancel.Load():
+		return x.cancelled(), main
+	case x.pause.Load():
+		return x.next(semel.RunHeld, "paused"), main
+	case x.run.Crashes >= maxCrashes && !x.blamed():
+		return x.next(semel.RunHeld, fmt.Sprintf("the worker died %d times in a row while it executed this run; nothing is sent until a person retries it", x.run.Crashes)), main
+	case x.run.Definition != x.def.Digest:
+		return x.next(semel.RunHeld, x.definitionChanged()), main
+	}
+	end := main.call(func(ctx semel.Context) error { return x.def.Run(ctx) })
+	return x.conclude(main, end), main
+}
+
+// load reads what earlier executions recorded.
+func (x *execution) load() error {
+	if x.run.Attempt == 1 && x.run.Crashes == 0 {
+		return nil
+	}
+	records, err := x.w.runs.Steps(x.ctx, x.run.ID)
+	if err != nil {
+		return fmt.Errorf("read the steps: %w", err)
+	}
+	waits, err := x.w.runs.Waits(x.ctx, x.run.ID)
+	if err != nil {
+		return fmt.Errorf("read what it waits for: %w", err)
+	}
+	for _, r := range records {
+		if r.Kind == semel.StepAction && r.Effect == nil && len(r.Result) > 0 {
+			r.Effect = &semel.Operation{State: semel.Completed, Result: &semel.Result{}}
+			if err := json.Unmarshal(r.Result, r.Effect.Result); err != nil {
+				return fmt.Errorf("read the record of step %s: %w", r.Path, err)
+			}
+		}
+		x.records[r.Path] = r
+		if r.Kind != semel.StepItem {
+			x.expect(r.Path)
+		}
+	}
+	for _, w := range waits {
+		x.before[w.Path] = w
+		if _, recorded := x.records[w.Path]; !recorded && w.Kind != semel.WaitPerson {
+			x.expect(w.Path)
+		}
+	}
+	return nil
+}
+
+func (x *execution) expect(path string) {
+	of := branchOf(path)
+	x.earlier[of] = append(x.earlier[of], path)
+}
+
+// branchOf is the branch that a step belongs to.
+func branchOf(path string) string {
+	i := strings.LastIndexByte(path, '/')
+	if i < 0 {
+		return ""
+	}
+	return path[:i]
+}
+
+// reach takes note that the code asks for a step. It returns recorded steps of
+// the branch that the code should have asked for before a new one.
+func (x *execution) reach(path string) (r semel.StepRecord, recorded bool, skipped []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	of := branchOf(path)
+	r, recorded = x.records[path]
+	if i := slices.Index(x.earlier[of], path); i >= 0 {
+		x.earlier[of] = slices.Delete(x.earlier[of], i, i+1)
+	} else if !recorded {
+		skipped = slices.Clone(x.earlier[of])
+	}
+	return r, recorded, skipped
+}
+
+// later reports whether steps of the branch were recorded after those that the
+// code has reached.
+func (x *execution) later(branch string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.earlier[branch]) > 0
+}
+
+func (x *execution) record(r semel.StepRecord) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.records[r.Path] = r
+}
+
+func (x *execution) recorded(path string) (semel.StepRecord, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	r, ok := x.records[path]
+	return r, ok
+}
+
+func (x *execution) wait(w semel.RunWait) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.waits = append(x.waits, w)
+}
+
+// waited is what a step waited for when the run was suspended last.
+func (x *execution) waited(path string) (semel.RunWait, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	w, ok := x.before[path]
+	return w, ok
+}
+
+// abort ends the execution because the store does not answer.
+func (x *execution) abort(err error) {
+	if !x.aborted.Swap(true) && x.ctx.Err() == nil {
+		x.w.e.log.Warn("the run goes on later", "run", x.run.ID, "workflow", x.run.Workflow, "err", err)
+	}
+}
+
+func (x *execution) definitionChanged() string {
+	reason := fmt.Sprintf("the definition of %s@%d changed since the run began", x.run.Workflow, x.run.Version)
+	text, err := x.w.runs.Registered(x.ctx, x.run.Definition)
+	if err == nil && x.def.Diff != nil {
+		if d := x.def.Diff(text); len(d) > 0 {
+			reason += ": " + strings.Join(d, "; ")
+		}
+	}
+	return reason + "; give the changed definition a new version, and this run goes on with the old one"
+}
+
+// conclude turns the end of the workflow function into what is next.
+func (x *execution) conclude(main *branch, end ending) semel.RunNext {
+	switch {
+	case end.reason != "":
+		return x.next(semel.RunHeld, end.reason)
+	case end.suspended:
+		return x.suspended()
+	}
+	if missed := x.missed(); len(missed) > 0 {
+		return x.next(semel.RunHeld, fmt.Sprintf("changed code: the record has step %s, which the code no longer reaches", missed[0]))
+	}
+	if end.err == nil {
+		return x.next(semel.RunCompleted, "")
+	}
+	if errors.Is(end.err, context.Canceled) && x.ctx.Err() != nil {
+		x.handOver = true
+		return x.suspended()
+	}
+	if needsPerson(end.err) {
+		return x.next(semel.RunHeld, end.err.Error())
+	}
+	return x.next(semel.RunFailed, end.err.Error())
+}
+
+// missed lists recorded steps of the run itself that the code did not reach.
+func (x *execution) missed() []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.earlier[""]
+}
+
+// needsPerson: what failed can be tried again, or has happened.
+func needsPerson(err error) bool {
+	if f, ok := errors.AsType[*semel.FailedError](err); ok && f.Exhausted {
+		return true
+	}
+	if _, ok := errors.AsType[*semel.UnreadableError](err); ok {
+		return true
+	}
+	items, ok := errors.AsType[*semel.ItemsError](err)
+	return ok && slices.ContainsFunc(items.Failed, func(f semel.ItemFailure) bool { return f.Exhausted })
+}
+
+func (x *execution) next(state semel.RunState, reason string) semel.RunNext {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	n := semel.RunNext{State: state, Reason: reason, Result: x.result, Done: x.done, Total: x.total}
+	if !state.Ended() {
+		n.Waits = x.allWaits()
+	}
+	return n
+}
+
+// allWaits are those of this execution, and those of branches that it did not
+// come to.
+func (x *execution) allWaits() []semel.RunWait {
+	waits := slices.Clone(x.waits)
+	have := map[string]bool{}
+	for _, w := range waits {
+		have[w.Path] = true
+	}
+	for path, w := range x.before {
+		if _, over := x.records[path]; !over && !have[path] {
+			waits = append(waits, w)
+		}
+	}
+	slices.SortFunc(waits, func(a, b semel.RunWait) int { return strings.Compare(a.Path, b.Path) })
+	return waits
+}

@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semel-dev/semel"
+)
+
+// How long a run that waits for an operation waits at most before it looks
+// itself: whoever settles the operation wakes it.
+const (
+	lookAgain  = 30 * time.Second
+	lookPerson = 5 * time.Minute
+)
+
+// suspended is how an execution ends whose branches wait.
+func (x *execution) suspended() semel.RunNext {
+	switch {
+	case x.cancel.Load():
+		return x.cancelled()
+	case x.pause.Load():
+		n := x.next(semel.RunHeld, "paused")
+		n.Stopped = true
+		return n
+	}
+	n := x.next(semel.RunWaiting, "")
+	persons := 0
+	for _, w := range n.Waits {
+		if w.Person || w.Kind == semel.WaitPerson {
+			persons++
+		}
+		if !w.Until.IsZero() && (n.DueAt.IsZero() || w.Until.Before(n.DueAt)) {
+			n.DueAt = w.Until
+		}
+		if n.Reason == "" {
+			n.Reason = w.Reason
+		}
+	}
+	if x.handOver || len(n.Waits) == 0 {
+		n.State, n.DueAt, n.Reason = semel.RunRunning, x.w.e.estimate(), ""
+		return n
+	}
+	if persons == len(n.Waits) {
+		n.State = semel.RunHeld
+	}
+	if len(n.Waits) > 1 {
+		n.Reason += fmt.Sprintf(" (and %d more)", len(n.Waits)-1)
+	}
+	return n
+}
+
+// cancelled is how an execution ends after a request to stop: what was sent is
+// waited for, nothing new begins.
+func (x *execution) cancelled() semel.RunNext {
+	x.mu.Lock()
+	var open []semel.RunWait
+	for path, r := range x.records {
+		if o := r.Effect; o != nil && (o.State == semel.Unknown || o.State == semel.InProgress) {
+			open = append(open, x.operationWait(path, o))
+		}
+	}
+	for _, w := range x.before {
+		if w.Kind == semel.WaitRun {
+			open = append(open, w)
+		}
+	}
+	x.mu.Unlock()
+	x.cancelChildren(open)
+	if len(open) == 0 {
+		n := x.next(semel.RunCancelled, "")
+		n.Stopped = true
+		return n
+	}
+	n := x.next(semel.RunWaiting, "it was asked to stop, and waits for what may have been sent: "+open[0].Reason)
+	n.Waits = open
+	for _, w := range open {
+		if !w.Until.IsZero() && (n.DueAt.IsZero() || w.Until.Before(n.DueAt)) {
+			n.DueAt = w.Until
+		}
+	}
+	return n
+}
+
+// cancelChildren asks the runs that this one started to stop, too, and drops
+// the waits for those that have ended.
+func (x *execution) cancelChildren(open []semel.RunWait) {
+	for i, w := range open {
+		if w.Kind != semel.WaitRun {
+			continue
+		}
+		child, err := x.w.runs.LoadRun(x.ctx, w.Target)
+		if err == nil && child.Parent == x.run.ID && !child.State.Ended() {
+			_, err = x.w.runs.ChangeRun(x.ctx, child.ID, semel.RunCommand{Verb: semel.CancelRun, By: x.w.e.opt.Name, Reason: "run " + x.run.ID.String() + " was cancelled"})
+		}
+		if err != nil {
+			x.w.e.log.Warn("cancel a child run", "run", w.Target, "err", err)
+		}
+		open[i].Until = x.w.e.estimate().Add(time.Second)
+	}
+}
+
+// operationWait waits for an operation to be settled.
+func (x *execution) operationWait(path string, o *semel.Operation) semel.RunWait {
+	now := x.w.e.estimate()
+	w := semel.RunWait{
+		Path: path, Kind: semel.WaitOperation, Target: o.ID, Version: o.Version, Since: now,
+		Until: now.Add(lookAgain), Reason: "step " + path + ": " + o.StateAt(now).Words(),
+	}
+	move := semel.Decide(o, o.Contract, now)
+	if move.Kind == semel.MovePerson {
+		w.Person, w.Until = true, now.Add(lookPerson)
+	}
+	if o.State == semel.InProgress {
+		w.Until = now.Add(250 * time.Millisecond) // its outcome wakes nobody, to be quick
+	}
+	if move.Reason != "" {
+		w.Reason += "; " + move.Reason
+	}
+	return w
+}
+
+// finish makes durable how the execution ended.
+func (x *execution) finish(main *branch, n semel.RunNext) {
+	pause := 5 * time.Millisecond
+	until := time.Now().Add(x.w.e.opt.Patience)
+	for {
+		c := main.take()
+		c.Next = &n
+		answer := main.commit(context.Background(), c)
+		err := answer.RunErr
+		conflict, isConflict := errors.AsType[*semel.RunConflictError](err)
+		switch {
+		case err == nil:
+			x.dueNow = n.State == semel.RunRunning || !n.DueAt.IsZero() && !n.DueAt.After(x.w.e.estimate())
+			return
+		case isConflict:
+			n = semel.RunNext{State: semel.RunHeld, Reason: conflict.Error(), Done: n.Done, Total: n.Total}
+			continue
+		case errors.Is(err, semel.ErrStale) && n.Stopped:
+			// Nobody asks any more: the request to pause was taken back.
+			n = semel.RunNext{State: semel.RunRunning, DueAt: x.w.e.estimate(), Waits: n.Waits, Done: n.Done, Total: n.Total}
+			continue
+		case errors.Is(err, semel.ErrStale), errors.Is(err, semel.ErrNotFound):
+			x.lose()
+			return
+		case time.Now().After(until):
+			x.w.e.log.Error("the end of an execution could not be recorded; the run goes on when its lease ends", "run", x.run.ID, "err", err)
+			return
+		}
+		time.Sleep(pause)
+		pause = min(2*pause, time.Second)
+	}
+}
+
+// handBack gives the run to the next worker after trouble with the store, for
+// as long as that takes, so that it does not count as a crash.
+func (x *execution) handBack(main *branch) {
+	x.mu.Lock()
+	n := semel.RunNext{State: semel.RunRunning, DueAt: x.w.e.estimate(), Waits: x.allWaits(), Done: x.run.Done, Total: x.run.Total}
+	x.mu.Unlock()
+	x.finish(main, n)
+}
