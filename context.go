@@ -43,6 +43,14 @@ func (c Context) Run() Run { return *c.executor.Run() }
 // last value counts.
 func (c Context) Return(value any) error { return c.executor.Return(value) }
 
+// Through returns c with its Executor wrapped: a test or a drill sees every
+// step, and may answer in its place. Branches of lists get the Context of the
+// wrapped Executor unless wrap wraps the Body of their EachStep, too.
+func (c Context) Through(wrap func(Executor) Executor) Context {
+	c.executor = wrap(c.executor)
+	return c
+}
+
 // Executor performs the steps of one run. Package engine implements it;
 // workflow code never calls it.
 type Executor interface {
