@@ -157,10 +157,14 @@ func TestQueryCannotWrite(t *testing.T) {
 		d := open(t, w.url, sqldest.Options{})
 		for _, text := range []string{
 			`with gone as (delete from effect returning 1) select * from gone`,
+			`with a as (select 1) delete from effect`,
 			`select nextval('numbers')`,
 			`select 1; delete from effect`,
 		} {
 			w.exec(t, `delete from effect`)
+			if w.name == "postgres" {
+				w.exec(t, `create sequence if not exists numbers`)
+			}
 			w.exec(t, `insert into effect (name, manner) values ('kept', '')`)
 			if ev := d.Send(t.Context(), send(t, d, "q", 1, sqldest.VerbQuery, text)); ev.Kind != semel.EvRefused || w.effects(t, "kept") != 1 {
 				t.Errorf("%s: got %+v and %d rows", text, ev, w.effects(t, "kept"))

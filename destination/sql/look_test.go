@@ -1,6 +1,7 @@
 package sqldest_test
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -46,6 +47,32 @@ func TestAbsenceBarsWhatWasLate(t *testing.T) {
 		}
 		if ev := d.Look(t.Context(), unknown(next)); ev.Kind != semel.EvFound {
 			t.Errorf("looked up: %+v", ev)
+		}
+	})
+}
+
+// Of many attempts that meet one bar, one replaces it and acts.
+func TestManyAttemptsBehindABar(t *testing.T) {
+	each(t, func(t *testing.T, w world) {
+		d := open(t, w.url, sqldest.Options{AtOnce: 10})
+		for i := range 5 {
+			name := fmt.Sprintf("round %d", i)
+			if ev := d.Look(t.Context(), unknown(insert(t, d, w, name, 1))); ev.Kind != semel.EvAbsent {
+				t.Fatalf("got %+v, want absent", ev)
+			}
+			var wg sync.WaitGroup
+			for attempt := range 10 {
+				s := insert(t, d, w, name, attempt+2)
+				wg.Go(func() {
+					if ev := d.Send(t.Context(), s); ev.Kind != semel.EvConfirmed {
+						t.Errorf("got %+v, want confirmed", ev)
+					}
+				})
+			}
+			wg.Wait()
+			if n := w.effects(t, name); n != 1 {
+				t.Errorf("%s: it happened %d times", name, n)
+			}
 		}
 	})
 }
