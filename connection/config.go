@@ -1,6 +1,7 @@
 package connection
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/url"
@@ -12,7 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	httpdest "github.com/semel-dev/semel/destination/http"
+	"github.com/semel-dev/semel"
 )
 
 // maxFile is the largest configuration file, in bytes.
@@ -28,8 +29,15 @@ type Config struct {
 	connections map[string]*settings
 
 	mu     sync.Mutex
-	opened map[string]*httpdest.Destination
+	opened map[string]destination
 	closed bool
+}
+
+// destination is what a connection opens.
+type destination interface {
+	semel.Destination
+	Contract() semel.Contract
+	Close(ctx context.Context) error
 }
 
 var connectionName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
@@ -86,6 +94,13 @@ func (c *Config) Secrets(name string) []Secret {
 		return nil
 	}
 	var all []Secret
+	if db := s.database; db != nil {
+		for _, ref := range []*Secret{db.from, db.password} {
+			if ref != nil {
+				all = append(all, *ref)
+			}
+		}
+	}
 	for _, header := range slices.Sorted(maps.Keys(s.secrets)) {
 		all = append(all, s.secrets[header].Secret)
 	}

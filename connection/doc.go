@@ -13,6 +13,17 @@
 //	    lookup: /v1/charges/search?reference={body.reference}
 //	    found_in: data
 //	    limits: {at_once: 4, per_second: 20}
+//	  ledger:
+//	    kind: sql
+//	    url: postgres://app@db.internal/ledger?sslmode=verify-full
+//	    secret: env:LEDGER_PASSWORD
+//	    timeout: 30s
+//	    max_rows: 10000
+//	    limits: {at_once: 4}
+//
+// The url of a database may be a reference itself (url: env:LEDGER_URL), or
+// lead to an SQLite file (url: sqlite:ledger.db, from the directory of
+// semel.yaml). Its password is asked for with each new connection.
 //
 // Reading is strict, and reports everything that is wrong at once, each with
 // its place and its cure. A secret is a reference (env:NAME or file:PATH),

@@ -7,12 +7,17 @@ import (
 
 	"github.com/semel-dev/semel"
 	httpdest "github.com/semel-dev/semel/destination/http"
+	sqldest "github.com/semel-dev/semel/destination/sql"
 )
 
 // Open returns the destination of a named connection and what it promises. The
 // Config owns it.
 func (c *Config) Open(name string) (semel.Destination, semel.Contract, error) {
-	d, err := c.HTTP(name)
+	s, err := c.find(name)
+	if err != nil {
+		return nil, semel.Contract{}, err
+	}
+	d, err := c.openNamed(s)
 	if err != nil {
 		return nil, semel.Contract{}, err
 	}
@@ -22,39 +27,89 @@ func (c *Config) Open(name string) (semel.Destination, semel.Contract, error) {
 // HTTP returns the destination of a connection of kind http, for example for
 // httpdest.Post. The Config owns it.
 func (c *Config) HTTP(name string) (*httpdest.Destination, error) {
-	s, ok := c.connections[name]
-	if !ok {
-		hint := "add it to semel.yaml"
-		if len(c.connections) > 0 {
-			hint = suggest(name, c.Names())
-		}
-		return nil, &semel.InputError{Field: "connection", Problem: fmt.Sprintf("%s is unknown", shown(name)), Hint: hint}
-	}
-	return c.open(name, s.options())
+	return ofKind[*httpdest.Destination](c, name, httpdest.Kind)
 }
 
-// Resolve finds how a stored HTTP operation is sent, and what its destination
-// promises today: its named connection, or the endpoint itself, read by the
-// profile that the operation was claimed with. The Config owns it.
+// SQL returns the destination of a connection of kind sql, for example for
+// sqldest.Exec. The Config owns it.
+func (c *Config) SQL(name string) (*sqldest.Database, error) {
+	return ofKind[*sqldest.Database](c, name, sqldest.Kind)
+}
+
+func ofKind[D destination](c *Config, name, kind string) (none D, _ error) {
+	s, err := c.find(name)
+	if err != nil {
+		return none, err
+	}
+	if s.kindOf() != kind {
+		return none, &semel.InputError{
+			Field: "connection", Problem: fmt.Sprintf("%s is of kind %s, not %s", shown(name), s.kindOf(), kind),
+			Hint: "name another connection, or use it as what it is",
+		}
+	}
+	d, err := c.openNamed(s)
+	if err != nil {
+		return none, err
+	}
+	return d.(D), nil
+}
+
+func (c *Config) find(name string) (*settings, error) {
+	if s, ok := c.connections[name]; ok {
+		return s, nil
+	}
+	hint := "add it to semel.yaml"
+	if len(c.connections) > 0 {
+		hint = suggest(name, c.Names())
+	}
+	return nil, &semel.InputError{Field: "connection", Problem: fmt.Sprintf("%s is unknown", shown(name)), Hint: hint}
+}
+
+func (c *Config) openNamed(s *settings) (destination, error) {
+	return c.open(s.name, func() (destination, error) {
+		if s.database != nil {
+			return s.database.open(context.Background())
+		}
+		return httpdest.New(s.options())
+	})
+}
+
+// Resolve finds how a stored operation is sent, and what its destination
+// promises today: its named connection, or for HTTP the endpoint itself, read
+// by the profile that the operation was claimed with. The Config owns it.
 func (c *Config) Resolve(o *semel.Operation) (semel.Destination, semel.Contract, error) {
-	if o.Request.Kind != httpdest.Kind {
+	kind := o.Request.Kind
+	if kind != httpdest.Kind && (kind != sqldest.Kind || o.Request.Connection == "") {
 		return nil, semel.Contract{}, &semel.InputError{
-			Field: "operation", Problem: fmt.Sprintf("is of kind %s", shown(o.Request.Kind)),
+			Field: "operation", Problem: fmt.Sprintf("is of kind %s", shown(kind)),
 			Hint: "only the program that declares its action can send it",
 		}
 	}
-	if o.Request.Connection != "" {
-		d, promised, err := c.Open(o.Request.Connection)
+	if o.Request.Connection == "" {
+		d, err := c.open("", func() (destination, error) { return httpdest.New(httpdest.Options{}) })
 		if err != nil {
 			return nil, semel.Contract{}, err
 		}
-		return d, current(o.Contract, promised), nil
+		return d, o.Contract, nil
 	}
-	d, err := c.open("", httpdest.Options{})
+	s, err := c.find(o.Request.Connection)
 	if err != nil {
 		return nil, semel.Contract{}, err
 	}
-	return d, o.Contract, nil
+	if s.kindOf() != kind {
+		return nil, semel.Contract{}, &semel.InputError{
+			Field: "connection", Problem: fmt.Sprintf("%s is of kind %s, and the operation of kind %s", shown(s.name), s.kindOf(), kind),
+			Hint: "give the new connection a name of its own",
+		}
+	}
+	d, err := c.openNamed(s)
+	if err != nil {
+		return nil, semel.Contract{}, err
+	}
+	if db, ok := d.(*sqldest.Database); ok && o.Contract.Protection == semel.Commutes {
+		return d, current(o.Contract, db.QueryContract()), nil
+	}
+	return d, current(o.Contract, d.Contract()), nil
 }
 
 // current is the operation's own contract under what the connection promises
@@ -73,7 +128,7 @@ func current(own, promised semel.Contract) semel.Contract {
 	return now
 }
 
-func (c *Config) open(name string, o httpdest.Options) (*httpdest.Destination, error) {
+func (c *Config) open(name string, begin func() (destination, error)) (destination, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -82,12 +137,12 @@ func (c *Config) open(name string, o httpdest.Options) (*httpdest.Destination, e
 	if d, ok := c.opened[name]; ok {
 		return d, nil
 	}
-	d, err := httpdest.New(o)
+	d, err := begin()
 	if err != nil {
 		return nil, err
 	}
 	if c.opened == nil {
-		c.opened = map[string]*httpdest.Destination{}
+		c.opened = map[string]destination{}
 	}
 	c.opened[name] = d
 	return d, nil

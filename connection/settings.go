@@ -12,6 +12,7 @@ import (
 
 	"github.com/semel-dev/semel"
 	httpdest "github.com/semel-dev/semel/destination/http"
+	sqldest "github.com/semel-dev/semel/destination/sql"
 )
 
 // settings are one connection as the file describes it.
@@ -26,6 +27,7 @@ type settings struct {
 	contract  semel.Contract
 	atOnce    int
 	perSecond float64
+	database  *database // for kind sql, which uses none of the above
 }
 
 // placedValue is a secret with what stands before it.
@@ -55,6 +57,10 @@ type declared struct {
 
 // connection reads one connection.
 func (r *reader) connection(key, value *yaml.Node, s *settings) {
+	if isDatabase(value) {
+		r.database(key, value, s)
+		return
+	}
 	var d declared
 	c := &d.contract
 	var protection, effect, onFailed string
@@ -62,7 +68,7 @@ func (r *reader) connection(key, value *yaml.Node, s *settings) {
 	r.mapping(value, "connection "+s.name, map[string]field{
 		"kind": func(n *yaml.Node) {
 			if s.kind, _ = r.text(n, "kind"); s.kind != "" && s.kind != httpdest.Kind {
-				r.wrong(n, "use http", "kind %s is unknown", shown(s.kind))
+				r.wrong(n, "use http or sql", "kind %s is unknown", shown(s.kind))
 			}
 		},
 		"base":    func(n *yaml.Node) { baseAt = n; s.base, _ = r.text(n, "base") },
@@ -105,12 +111,22 @@ func (r *reader) connection(key, value *yaml.Node, s *settings) {
 	c.Protection, c.Effect, c.OnFailed = semel.Protection(protection), semel.EffectKind(effect), semel.OnFailed(onFailed)
 	switch {
 	case s.kind == "":
-		r.missing(key, value, "kind", "add kind: http")
+		r.missing(key, value, "kind", "add kind: http or kind: sql")
 	case s.base == "" && baseAt == value:
 		r.missing(key, value, "base", "add base: https://... where it lives")
 	}
 	r.place(s, &d)
 	r.complete(key, s, &d, baseAt)
+}
+
+// isDatabase reports whether a connection is of kind sql, whose members differ.
+func isDatabase(value *yaml.Node) bool {
+	for i := 0; value.Kind == yaml.MappingNode && i+1 < len(value.Content); i += 2 {
+		if value.Content[i].Value == "kind" && value.Content[i+1].Value == sqldest.Kind {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *reader) missing(key, value *yaml.Node, name, fix string) {
@@ -328,6 +344,14 @@ func (r *reader) roots(n *yaml.Node, dir string) *x509.CertPool {
 		return nil
 	}
 	return pool
+}
+
+// kindOf is the kind of the connection.
+func (s *settings) kindOf() string {
+	if s.database != nil {
+		return sqldest.Kind
+	}
+	return httpdest.Kind
 }
 
 // options are how the connection is opened.
