@@ -21,8 +21,8 @@ const keepLease = -1
 const (
 	insertOperation = `
 		insert into operation (id, scope, key, fingerprint, request, body, contract,
-			state, version, attempt, lease_until, cancel, incident, expired, due_at, created_at, updated_at, first)
-		values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 1, ?9, ?10, 0, 0, 0, ?10, ?11, ?11, ?12)
+			state, version, attempt, lease_until, cancel, incident, expired, due_at, created_at, updated_at, first, run_id, step)
+		values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 1, ?9, ?10, 0, 0, 0, ?10, ?11, ?11, ?12, ?13, ?14)
 		on conflict do nothing`
 	existingOperation = `
 		select id, created_at
@@ -71,10 +71,7 @@ func (s *Store) Commit(ctx context.Context, c semel.Change) (semel.Operation, er
 	if err := s.submit(ctx, w, c.Event.Kind == semel.EvClaimed); err != nil {
 		return semel.Operation{}, err
 	}
-	if w.after.UpdatedAt.IsZero() {
-		return c.Stamped(fromNano(w.at)), nil
-	}
-	return w.after, nil
+	return w.answer(), nil
 }
 
 // change is the work of Commit.
@@ -107,6 +104,14 @@ func newChange(c semel.Change) (*change, error) {
 	return w, err
 }
 
+// answer is the operation after a write that succeeded.
+func (c *change) answer() semel.Operation {
+	if c.after.UpdatedAt.IsZero() {
+		return c.Stamped(fromNano(c.at))
+	}
+	return c.after
+}
+
 func (c *change) write(w *writer, now int64) error {
 	c.at, c.after = now, semel.Operation{} // an earlier transaction may have been rolled back
 	ev := c.Event
@@ -115,21 +120,46 @@ func (c *change) write(w *writer, now int64) error {
 	if err != nil || after.State != c.After.State {
 		return fmt.Errorf("%w: at the store's time it no longer holds", semel.ErrStale)
 	}
+	if err := c.approved(w); err != nil {
+		return c.refused(w, err)
+	}
 	if c.Before.Version == 0 {
 		return c.claim(w, after)
 	}
 	return c.update(w, after)
 }
 
+// refused answers a change that must not be made any more: an earlier call may
+// have made it.
+func (c *change) refused(w *writer, why error) error {
+	c.after = semel.Operation{}
+	var err error
+	if c.Before.Version == 0 {
+		err = c.taken(w)
+	} else {
+		err = c.told(w, c.Before.Version+1)
+	}
+	if err != nil && isAnswer(err) {
+		return why
+	}
+	return err
+}
+
 // claim writes a new operation.
 func (c *change) claim(w *writer, after semel.Operation) error {
 	r := &c.record
 	done, err := w.changed(w.insert, r.ID[:], string(r.Scope), string(r.Key), r.Fingerprint, string(r.Request), r.Body, string(r.Contract),
-		string(after.State), after.Attempt, after.LeaseUntil.UnixNano(), c.at, c.event)
+		string(after.State), after.Attempt, after.LeaseUntil.UnixNano(), c.at, c.event, blob(r.Run), nonEmpty(r.Step))
 	if err != nil || done {
 		c.after = after
 		return err
 	}
+	return c.taken(w)
+}
+
+// taken answers a claim whose identity exists: it may be one's own, repeated.
+func (c *change) taken(w *writer) error {
+	r := &c.record
 	var id []byte
 	var at int64
 	switch err := w.row(w.existing, string(r.Scope), string(r.Key)).Scan(&id, &at); {
@@ -173,6 +203,9 @@ func (c *change) update(w *writer, after semel.Operation) error {
 		}
 	}
 	c.after = after
+	if err := wake(context.Background(), w, id, c.at); err != nil {
+		return err
+	}
 	if c.Event.Kind == semel.EvExpired {
 		return w.expire(id)
 	}

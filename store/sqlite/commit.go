@@ -247,10 +247,14 @@ func (s *Store) write(batch []*entry) ([]error, stamp, error) {
 	if st.schema > s.latest {
 		return nil, st, fmt.Errorf("%w: %w", semel.ErrUnavailable, newerSchema(s.path, st.schema))
 	}
+	w.refusal = nil
+	if st.suspect != 0 {
+		w.refusal = s.suspicion(st)
+	}
 	answers := make([]error, len(batch))
 	for i, e := range batch {
-		if e.claims && st.suspect != 0 {
-			answers[i] = s.suspicion(st)
+		if e.claims && w.refusal != nil {
+			answers[i] = w.refusal
 			continue
 		}
 		answers[i] = e.work.write(w, st.clock)
@@ -303,9 +307,13 @@ func isPoison(err error) bool {
 
 // isAnswer: err is what one caller is told; the transaction is sound.
 func isAnswer(err error) bool {
-	if err == nil || errors.Is(err, semel.ErrStale) || errors.Is(err, semel.ErrNotFound) {
-		return true
+	for _, is := range []error{nil, semel.ErrStale, semel.ErrNotFound, semel.ErrNotApproved} {
+		if errors.Is(err, is) {
+			return true
+		}
 	}
-	_, ok := errors.AsType[*semel.InputError](err)
-	return ok
+	var input *semel.InputError
+	var run *semel.RunStateError
+	var approval *semel.ApprovalStateError
+	return errors.As(err, &input) || errors.As(err, &run) || errors.As(err, &approval)
 }

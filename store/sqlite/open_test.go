@@ -45,7 +45,7 @@ func TestOpenRefuses(t *testing.T) {
 		{at("empty"), false, []string{"semel migrate up"}},
 		{at("foreign"), false, []string{"belongs to another program"}},
 		{at("foreign"), true, []string{"belongs to another program"}},
-		{at("newer"), false, []string{"schema 7 is newer than this binary (1): upgrade semel"}},
+		{at("newer"), false, []string{"schema 7 is newer than this binary (2): upgrade semel"}},
 		{at("newer"), true, []string{"upgrade semel"}},
 		{"/dev/null", true, []string{"not a regular file"}},
 		{"/sys/semel.db", true, []string{"cannot be created", "permissions of /sys"}},
@@ -87,7 +87,7 @@ func TestMigrate(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []sqlite.MigrationStatus{{Current: 0, Latest: 1, Pending: []string{"0001_operations.sql"}}, {Current: 1, Latest: 1}, {Current: 1, Latest: 1}} {
+	for _, want := range []sqlite.MigrationStatus{{Current: 0, Latest: 2, Pending: []string{"0001_operations.sql", "0002_runs.sql"}}, {Current: 2, Latest: 2}, {Current: 2, Latest: 2}} {
 		got, err := sqlite.Status(t.Context(), path)
 		if err != nil {
 			t.Fatal(err)
@@ -104,9 +104,12 @@ func TestMigrate(t *testing.T) {
 }
 
 // TestReleasedSchema: released migrations never change, so that every database
-// has one history. 0.1 is not released: until then update the sum.
+// has one history. 0.2 is not released: until then update the sum of 0002.
 func TestReleasedSchema(t *testing.T) {
-	sums := map[string]string{"0001_operations.sql": schemaSum}
+	sums := map[string]string{
+		"0001_operations.sql": "781c772ece22d5ea7e5bdf6bf3ea9f30289a8825e56f8e5619f05b062e08571f",
+		"0002_runs.sql":       "332e523a00015d4543d038eec682792363dfaaa2815bbbe8df66aa11cf79dde5",
+	}
 	files, err := filepath.Glob("schema/*")
 	if err != nil || len(files) != len(sums) {
 		t.Fatalf("%d files, %d sums, error %v", len(files), len(sums), err)
@@ -128,12 +131,10 @@ func TestUpgradedWhileOpen(t *testing.T) {
 	path := newPath(t)
 	s := create(t, path)
 	mustClaim(t, s, "before")
-	execRaw(t, raw(t, path), "insert into goose_db_version (version_id, is_applied) values (2, 1)")
+	execRaw(t, raw(t, path), "insert into goose_db_version (version_id, is_applied) values (3, 1)")
 	_, err := claim(t.Context(), s, "after")
-	wantError(t, err, semel.ErrUnavailable, "schema 2 is newer than this binary (1): upgrade semel")
+	wantError(t, err, semel.ErrUnavailable, "schema 3 is newer than this binary (2): upgrade semel")
 }
-
-const schemaSum = "781c772ece22d5ea7e5bdf6bf3ea9f30289a8825e56f8e5619f05b062e08571f"
 
 // TestCloseLetsGo: the last handle leaves nothing open and no log behind, so
 // that the file alone is the database.

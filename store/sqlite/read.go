@@ -12,7 +12,7 @@ import (
 const (
 	selectRecord = `
 		select id, scope, key, fingerprint, request, body, contract,
-			version, lease_until, created_at, first, second_at, second
+			version, lease_until, created_at, first, second_at, second, run_id, coalesce(step, '')
 		from operation`
 	recordOfKey = selectRecord + `
 		where scope = ? and key = ?`
@@ -87,14 +87,14 @@ func (s *Store) read(ctx context.Context, do func(tx *sql.Tx) error) error {
 // readRecord reads one operation with all its events.
 func readRecord(ctx context.Context, tx *sql.Tx, query string, args ...any) (semel.Record, error) {
 	var r semel.Record
-	var id []byte
+	var id, run []byte
 	var scope, key, first string
 	var second sql.NullString
 	var version int
 	var lease, created int64
 	var secondAt sql.NullInt64
 	err := tx.QueryRowContext(ctx, query, args...).Scan(&id, &scope, &key, &r.Fingerprint, &r.Request, &r.Body, &r.Contract,
-		&version, &lease, &created, &first, &secondAt, &second)
+		&version, &lease, &created, &first, &secondAt, &second, &run, &r.Step)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return r, semel.ErrNotFound
@@ -104,6 +104,7 @@ func readRecord(ctx context.Context, tx *sql.Tx, query string, args ...any) (sem
 		return r, fmt.Errorf("an operation's id has %d bytes", len(id))
 	}
 	copy(r.ID[:], id)
+	copy(r.Run[:], run)
 	r.Scope, r.Key, r.LeaseUntil = semel.Scope(scope), semel.Key(key), fromNano(lease)
 	r.Events = append(r.Events, semel.StoredEvent{At: fromNano(created), Data: []byte(first)})
 	if second.Valid {

@@ -11,6 +11,7 @@ import (
 type writer struct {
 	db   *sql.DB
 	conn *sql.Conn
+	*statements
 
 	begin, commit, rollback *sql.Stmt
 	stamped                 *sql.Stmt
@@ -21,7 +22,11 @@ type writer struct {
 	events, strip, stripLog *sql.Stmt
 	accept                  *sql.Stmt
 
-	prepared []*sql.Stmt // all of them: a connection with open statements never lets go of the file
+	kept []*sql.Stmt // all of these: a connection with open statements never lets go of the file
+
+	// refusal is why no claim is made in this transaction: a restored backup
+	// waits to be accepted.
+	refusal error
 }
 
 // stamp is what the row of the store says at the beginning of a transaction.
@@ -59,7 +64,7 @@ func (w *writer) prepare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w.conn = conn
+		w.conn, w.statements = conn, &statements{conn: conn, prepared: map[string]*sql.Stmt{}}
 	}
 	for _, p := range []struct {
 		stmt **sql.Stmt
@@ -85,12 +90,12 @@ func (w *writer) prepare(ctx context.Context) error {
 		if *p.stmt != nil {
 			continue
 		}
-		stmt, err := w.conn.PrepareContext(ctx, p.text) //nolint:sqlclosecheck // close closes all of w.prepared
+		stmt, err := w.conn.PrepareContext(ctx, p.text) //nolint:sqlclosecheck // close closes all of w.kept
 		if err != nil {
 			return fmt.Errorf("prepare %s: %w", p.text, err)
 		}
 		*p.stmt = stmt
-		w.prepared = append(w.prepared, stmt)
+		w.kept = append(w.kept, stmt)
 	}
 	return nil
 }
@@ -123,10 +128,34 @@ func (w *writer) stamp(now int64) (stamp, error) {
 	return st, err
 }
 
+// apart runs do so that nothing of it stays where it fails, and what the
+// transaction did before stays.
+func (w *writer) apart(ctx context.Context, do func() error) error {
+	if _, err := w.ExecContext(ctx, "savepoint apart"); err != nil {
+		return err
+	}
+	err := do()
+	if isStorage(err) || isBusy(err) {
+		return err // the whole transaction fails
+	}
+	if err != nil {
+		if _, err := w.ExecContext(ctx, "rollback to apart"); err != nil {
+			return err
+		}
+	}
+	if _, err := w.ExecContext(ctx, "release apart"); err != nil {
+		return err
+	}
+	return err
+}
+
 func (w *writer) close() error {
 	var err error
-	for _, stmt := range w.prepared {
+	for _, stmt := range w.kept {
 		err = errors.Join(err, stmt.Close())
+	}
+	if w.statements != nil {
+		err = errors.Join(err, w.statements.close())
 	}
 	if w.conn != nil {
 		err = errors.Join(err, w.conn.Close())

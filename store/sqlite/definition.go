@@ -1,0 +1,99 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/semel-dev/semel"
+)
+
+const (
+	insertDefinition = `
+		insert into definition (digest, workflow, version, text)
+		values (?, ?, ?, ?)
+		on conflict do nothing`
+	registerWorkflow = `
+		insert into workflow (name, version, digest)
+		values (?1, ?2, ?3)
+		on conflict (name) do update
+		set version = ?2,
+			digest = ?3
+		where version <= ?2`
+	deleteSubscriptions = `
+		delete from subscription
+		where workflow = ?`
+	insertSubscription = `
+		insert into subscription (event, workflow)
+		values (?, ?)
+		on conflict do nothing`
+	definitionOfDigest = `
+		select text
+		from definition
+		where digest = ?`
+)
+
+// Register makes definitions known; see semel.Runs.
+func (s *Store) Register(ctx context.Context, definitions []semel.WorkflowDefinition) error {
+	for _, d := range definitions {
+		seen := map[string]bool{}
+		for _, sch := range d.Schedules {
+			if seen[sch.Name] {
+				return &semel.InputError{Field: "schedule " + sch.Name, Problem: "is there twice in " + d.Name, Hint: "give each schedule a name of its own"}
+			}
+			seen[sch.Name] = true
+		}
+	}
+	return s.submit(ctx, registration(definitions), false)
+}
+
+// registration is the work of Register.
+type registration []semel.WorkflowDefinition
+
+func (r registration) write(w *writer, at int64) error {
+	ctx := context.Background()
+	for i := range r {
+		if err := register(ctx, w, &r[i], at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func register(ctx context.Context, s session, d *semel.WorkflowDefinition, at int64) error {
+	if d.Digest != "" {
+		text := d.Text
+		if text == nil {
+			text = []byte{}
+		}
+		if _, err := exec(ctx, s, insertDefinition, d.Digest, d.Name, d.Version, text); err != nil {
+			return err
+		}
+	}
+	n, err := exec(ctx, s, registerWorkflow, d.Name, d.Version, d.Digest)
+	if err != nil || n == 0 {
+		return err // a newer version is registered
+	}
+	if _, err := exec(ctx, s, deleteSubscriptions, d.Name); err != nil {
+		return err
+	}
+	for _, event := range d.Events {
+		if _, err := exec(ctx, s, insertSubscription, event, d.Name); err != nil {
+			return err
+		}
+	}
+	return replaceSchedules(ctx, s, d, at)
+}
+
+// Registered reads the text of a definition by its digest.
+func (s *Store) Registered(ctx context.Context, digest string) ([]byte, error) {
+	var text []byte
+	err := s.read(ctx, func(tx *sql.Tx) error {
+		found, err := one(ctx, tx, into(&text), definitionOfDigest, digest)
+		if err == nil && !found {
+			err = &answer{fmt.Sprintf("no definition has the digest %q", digest), semel.ErrNotFound}
+		}
+		return err
+	})
+	return text, err
+}
