@@ -29,6 +29,8 @@ type branch struct {
 	poisoned  atomic.Bool            // suspended: nothing more begins
 	goroutine uint64                 // that the steps must come from, with Strict
 
+	commits sync.Mutex // one at a time, so that what is kept is durable before a claim is
+
 	mu      sync.Mutex
 	reason  string             // why a person is needed, where the branch cannot go on
 	outcome *postponed         // of the operation before, not durable yet
@@ -243,16 +245,11 @@ func (b *branch) postpone(o semel.Operation, ev semel.Event, token semel.ID) (se
 
 // flush makes durable what is kept, while the workflow's code computes.
 func (b *branch) flush() {
-	c := b.take()
-	if c.Outcome == nil {
-		b.giveBack(c)
-		return
-	}
-	answer := b.commit(context.Background(), c)
-	if errors.Is(answer.RunErr, semel.ErrStale) {
-		b.x.lose()
-	} else if answer.RunErr != nil {
-		b.giveBack(semel.RunCommit{Steps: c.Steps})
+	b.mu.Lock()
+	nothing := b.outcome == nil
+	b.mu.Unlock()
+	if !nothing {
+		_ = b.settle() // what could not be written is kept for the next commit
 	}
 }
 
@@ -303,14 +300,31 @@ func (b *branch) commit(ctx context.Context, c semel.RunCommit) semel.RunCommitt
 // conclude records what is kept where the run itself cannot be written any
 // more.
 func (b *branch) conclude() {
+	b.commits.Lock()
+	defer b.commits.Unlock()
 	if c := b.take(); c.Outcome != nil {
 		c.Steps = nil
 		b.commit(context.Background(), semel.RunCommit{RunFence: c.RunFence, Outcome: c.Outcome})
 	}
 }
 
+// end makes durable what is kept, and how the execution ends.
+func (b *branch) end(n *semel.RunNext) error {
+	b.commits.Lock()
+	defer b.commits.Unlock()
+	c := b.take()
+	c.Next = n
+	answer := b.commit(context.Background(), c)
+	if answer.RunErr != nil {
+		b.giveBack(semel.RunCommit{Steps: c.Steps})
+	}
+	return answer.RunErr
+}
+
 // claim commits the claim of an operation together with what is kept.
 func (b *branch) claim(ctx context.Context, change semel.Change) (semel.Operation, error) {
+	b.commits.Lock()
+	defer b.commits.Unlock()
 	c := b.take()
 	c.Claim = &change
 	answer := b.commit(ctx, c)
@@ -329,6 +343,8 @@ func (b *branch) claim(ctx context.Context, change semel.Change) (semel.Operatio
 
 // settle makes the kept records durable now.
 func (b *branch) settle() error {
+	b.commits.Lock()
+	defer b.commits.Unlock()
 	c := b.take()
 	if c.Outcome == nil && len(c.Steps) == 0 {
 		return nil

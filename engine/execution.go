@@ -108,7 +108,7 @@ func (x *execution) goOn() (semel.RunNext, *branch) {
 	case x.cancel.Load():
 		return x.cancelled(), main
 	case x.pause.Load():
-		return x.next(semel.RunHeld, "paused"), main
+		return x.suspended(), main
 	case x.run.Crashes >= maxCrashes && !x.blamed():
 		return x.next(semel.RunHeld, fmt.Sprintf("the worker died %d times in a row while it executed this run; nothing is sent until a person retries it", x.run.Crashes)), main
 	case x.run.Definition != x.def.Digest:

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -127,10 +126,7 @@ func (x *execution) finish(main *branch, n semel.RunNext) {
 	pause := 5 * time.Millisecond
 	until := time.Now().Add(x.w.e.opt.Patience)
 	for {
-		c := main.take()
-		c.Next = &n
-		answer := main.commit(context.Background(), c)
-		err := answer.RunErr
+		err := main.end(&n)
 		conflict, isConflict := errors.AsType[*semel.RunConflictError](err)
 		switch {
 		case err == nil:

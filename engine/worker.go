@@ -235,7 +235,7 @@ func (w *Worker) Pass(ctx context.Context) (time.Time, error) {
 	keeping.Go(func() { w.keep(inner) })
 	defer keeping.Wait()
 	defer stop()
-	for {
+	for idle := 0; ; {
 		worked, err := w.fireOnce(ctx)
 		if err != nil {
 			return time.Time{}, err
@@ -249,7 +249,11 @@ func (w *Worker) Pass(ctx context.Context) (time.Time, error) {
 			return time.Time{}, err
 		}
 		w.group.Wait()
-		if worked+recovered+n == 0 {
+		if idle++; worked+n > 0 {
+			idle = 0
+		}
+		// An operation that nobody here can settle stays due.
+		if worked+recovered+n == 0 || idle > 3 {
 			return w.runs.NextDue(ctx, w.refs)
 		}
 		if err := ctx.Err(); err != nil {
