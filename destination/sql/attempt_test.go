@@ -69,6 +69,9 @@ func TestErrorsBeforeTheCommit(t *testing.T) {
 	each(t, func(t *testing.T, w world) {
 		w.exec(t, `create table small (id integer primary key, n integer check (n < 10))`)
 		d := open(t, w.url, sqldest.Options{MaxRows: 3})
+		first := insert(t, d, w, "none", 1)
+		first.Begin = func() error { return errors.New("only the table is made") }
+		d.Send(t.Context(), first)
 		for name, test := range map[string]struct {
 			verb       sqldest.Verb
 			text, want string

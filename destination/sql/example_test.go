@@ -4,9 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"log"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/semel-dev/semel"
 	sqldest "github.com/semel-dev/semel/destination/sql"
@@ -16,12 +16,12 @@ import (
 func ledger() (address string, remove func()) {
 	dir, err := os.MkdirTemp("", "ledger")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	file := filepath.Join(dir, "ledger.db")
 	db, err := sql.Open("sqlite", "file:"+file)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer db.Close()
 	_, err = db.Exec(`
@@ -30,7 +30,7 @@ func ledger() (address string, remove func()) {
 		create table seat (id integer primary key, holder text);
 		insert into seat (id) values (12)`)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	return "sqlite://" + file, func() { _ = os.RemoveAll(dir) }
 }
@@ -39,7 +39,7 @@ func ledger() (address string, remove func()) {
 func attempt[In, Out any](effect semel.Effect[In, Out], key semel.Key, in In) semel.Event {
 	request, err := effect.Request(in)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	o := semel.Operation{Identity: semel.Identity{Scope: "billing", Key: key, Request: request, Contract: effect.Contract}}
 	return effect.Destination.Send(context.Background(), &semel.Send{
@@ -57,7 +57,7 @@ func ExampleExec() {
 	defer remove()
 	db, err := sqldest.New(address, sqldest.Options{Name: "ledger"})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer db.Close(context.Background())
 
@@ -78,7 +78,7 @@ func ExampleClaimOnce() {
 	defer remove()
 	db, err := sqldest.New(address, sqldest.Options{Name: "ledger"})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer db.Close(context.Background())
 
@@ -100,7 +100,7 @@ func ExampleQuery() {
 	defer remove()
 	db, err := sqldest.New(address, sqldest.Options{Name: "ledger"})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer db.Close(context.Background())
 
@@ -118,10 +118,25 @@ func ExampleNew() {
 	// Output: url is for no database that is known: write it as postgres://user@host/name or sqlite:///path/of/file
 }
 
+func ExampleDatabase_Contract() {
+	db, err := sqldest.New("postgres://app@localhost/shop", sqldest.Options{Timeout: 5 * time.Second})
+	if err != nil {
+		panic(err)
+	}
+	c := db.Contract()
+	fmt.Println(c.Protection, c.Timeout, "absence is proof:", c.AbsenceIsProof)
+	fmt.Println(db.QueryContract().Protection)
+	fmt.Println(db.Close(context.Background()))
+	// Output:
+	// transactional 5s absence is proof: true
+	// commutes
+	// <nil>
+}
+
 func ExampleDatabase_NewRequest() {
 	db, err := sqldest.New("postgres://app:secret@localhost/shop", sqldest.Options{Name: "shop"})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer db.Close(context.Background())
 	r, err := db.NewRequest(sqldest.VerbExec, "insert into sold (id) values ($1)", int64(9007199254740993))
@@ -138,13 +153,13 @@ func ExampleDatabase_Look() {
 	defer remove()
 	db, err := sqldest.New(address, sqldest.Options{Name: "ledger"})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer db.Close(context.Background())
 
 	request, err := db.NewRequest(sqldest.VerbExec, "delete from account where id = ?", 4417)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	o := semel.Operation{Identity: semel.Identity{Scope: "billing", Key: "close-4417", Request: request}, State: semel.Unknown}
 	s := semel.Send{Operation: &o, Attempt: 1, DestinationKey: o.DestinationKey(), Begin: func() error { return nil }}

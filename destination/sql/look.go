@@ -29,12 +29,12 @@ func (d *Database) Look(ctx context.Context, s *semel.Send) semel.Event {
 		return noAnswer(err)
 	}
 	defer leave()
-	if err := d.backend.ready(ctx); err != nil {
-		return noAnswer(because(ctx, err))
-	}
 	mine := receiptOf(s)
 	if s.Operation.State != semel.Unknown {
 		return d.peek(ctx, mine)
+	}
+	if err := d.backend.ready(ctx); err != nil {
+		return noAnswer(because(ctx, err))
 	}
 	tx, err := d.backend.begin(ctx, writing, d.options.Timeout)
 	if err != nil {

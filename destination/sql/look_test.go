@@ -106,6 +106,9 @@ func TestLookingAtARunningAttemptBarsNothing(t *testing.T) {
 		if ev := d.Look(t.Context(), s); ev.Kind != semel.EvNoAnswer {
 			t.Errorf("got %+v, want no answer", ev)
 		}
+		if _, err := w.Exec(`select 1 from semel_receipt`); err == nil {
+			t.Error("looking made a table")
+		}
 		if ev := d.Send(t.Context(), s); ev.Kind != semel.EvConfirmed {
 			t.Errorf("got %+v, want confirmed", ev)
 		}

@@ -41,7 +41,8 @@ type postgres struct {
 	pool *pgxpool.Pool
 
 	mu    sync.Mutex
-	table string // the receipts' table with its schema, once it is known to exist
+	known bool   // the table exists
+	table string // of the receipts, with its schema where that is known
 }
 
 func newPostgres(address string, o Options) (backend, string, error) {
@@ -67,14 +68,14 @@ func newPostgres(address string, o Options) (backend, string, error) {
 		host = "localhost" // a socket
 	}
 	at := url.URL{Scheme: "postgres", Host: net.JoinHostPort(host, strconv.Itoa(int(c.Port))), Path: "/" + c.Database}
-	return &postgres{pool: pool}, at.String(), nil
+	return &postgres{pool: pool, table: receiptTable}, at.String(), nil
 }
 
 func (p *postgres) close() { p.pool.Close() }
 
 func (p *postgres) ready(ctx context.Context) error {
 	p.mu.Lock()
-	known := p.table != ""
+	known := p.known
 	p.mu.Unlock()
 	if known {
 		return nil
@@ -91,7 +92,7 @@ func (p *postgres) ready(ctx context.Context) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.table = name
+	p.table, p.known = name, true
 	return nil
 }
 

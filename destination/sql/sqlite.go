@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,7 +32,8 @@ const sqliteTable = `create table if not exists main.semel_receipt (
 ) without rowid`
 
 type sqliteFile struct {
-	db *sql.DB
+	db     *sql.DB
+	writer chan struct{} // holds the one who writes; SQLite lets others wait unfairly
 
 	mu    sync.Mutex
 	known bool // the table exists
@@ -61,16 +63,14 @@ func newSQLite(u *url.URL, o Options) (backend, string, error) {
 		return nil, "", urlError("names a file that cannot be found from here")
 	}
 	at := url.URL{Scheme: "sqlite", Host: "localhost", Path: filepath.ToSlash(path)}
-	dsn := "file:" + at.EscapedPath() + "?mode=rw&_pragma=busy_timeout(10000)&_pragma=synchronous(full)"
-	for _, pragma := range query["_pragma"] {
-		dsn += "&_pragma=" + url.QueryEscape(pragma)
-	}
-	db, err := sql.Open("sqlite", dsn)
+	query["_pragma"] = append([]string{"busy_timeout(10000)", "synchronous(full)"}, query["_pragma"]...)
+	query.Set("mode", "rw")
+	db, err := sql.Open("sqlite", "file:"+at.EscapedPath()+"?"+query.Encode())
 	if err != nil {
 		return nil, "", urlError("cannot be used for SQLite")
 	}
 	db.SetMaxOpenConns(o.AtOnce)
-	return &sqliteFile{db: db}, at.String(), nil
+	return &sqliteFile{db: db, writer: make(chan struct{}, 1)}, at.String(), nil
 }
 
 func (f *sqliteFile) close() { _ = f.db.Close() } // no transaction is open any more
@@ -97,13 +97,22 @@ func (f *sqliteFile) ready(ctx context.Context) error {
 
 // begin takes the place of the only writer, for a transaction that writes.
 func (f *sqliteFile) begin(ctx context.Context, a access, _ time.Duration) (transaction, error) {
+	begin, leave := "begin deferred", func() {}
+	if a == writing {
+		select {
+		case f.writer <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		begin, leave = "begin immediate", func() { <-f.writer }
+	}
 	conn, err := f.db.Conn(ctx)
 	if err != nil {
+		leave()
 		return nil, fmt.Errorf("the database was not reached: %w", explainSQLite(err))
 	}
-	tx := &sqliteTx{conn: conn, access: a}
-	mode := map[access]string{reading: "begin deferred", writing: "begin immediate"}[a]
-	if _, err := conn.ExecContext(ctx, mode); err != nil {
+	tx := &sqliteTx{conn: conn, leave: leave}
+	if _, err := conn.ExecContext(ctx, begin); err != nil {
 		tx.abandon()
 		return nil, explainSQLite(err)
 	}
@@ -111,9 +120,9 @@ func (f *sqliteFile) begin(ctx context.Context, a access, _ time.Duration) (tran
 }
 
 type sqliteTx struct {
-	conn   *sql.Conn
-	access access
-	over   bool
+	conn  *sql.Conn
+	leave func() // lets the next one write
+	over  bool
 }
 
 func (tx *sqliteTx) take(ctx context.Context, r *receipt) (bool, error) {
@@ -214,8 +223,7 @@ func (tx *sqliteTx) watch(permit sqlite.AuthorizerFn) error {
 
 // onlyReads permits a query what reads.
 func onlyReads(action sqlite.AuthorizerActionCode, _, _, _, _ string) sqlite.AuthorizerReturnCode {
-	switch action {
-	case sqlite.AuthSelect, sqlite.AuthRead, sqlite.AuthFunction, sqlite.AuthRecursive:
+	if slices.Contains([]sqlite.AuthorizerActionCode{sqlite.AuthSelect, sqlite.AuthRead, sqlite.AuthFunction, sqlite.AuthRecursive}, action) {
 		return sqlite.AuthorizerOK
 	}
 	return sqlite.AuthorizerDeny
@@ -224,8 +232,9 @@ func onlyReads(action sqlite.AuthorizerActionCode, _, _, _, _ string) sqlite.Aut
 // staysInside permits all that neither ends the transaction nor leaves the
 // database.
 func staysInside(action sqlite.AuthorizerActionCode, _, _, _, _ string) sqlite.AuthorizerReturnCode {
-	switch action {
-	case sqlite.AuthTransaction, sqlite.AuthSavepoint, sqlite.AuthAttach, sqlite.AuthDetach, sqlite.AuthPragma:
+	if slices.Contains([]sqlite.AuthorizerActionCode{
+		sqlite.AuthTransaction, sqlite.AuthSavepoint, sqlite.AuthAttach, sqlite.AuthDetach, sqlite.AuthPragma,
+	}, action) {
 		return sqlite.AuthorizerDeny
 	}
 	return sqlite.AuthorizerOK
@@ -310,6 +319,7 @@ func (tx *sqliteTx) commit(ctx context.Context) error {
 // abandon leaves no transaction behind: a connection that does not roll back
 // is closed, which does.
 func (tx *sqliteTx) abandon() {
+	defer tx.leave()
 	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
 	defer cancel()
 	err := tx.watch(nil)
