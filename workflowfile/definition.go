@@ -1,6 +1,10 @@
 package workflowfile
 
-import "time"
+import (
+	"time"
+
+	"github.com/semel-dev/semel"
+)
 
 // Definition is a workflow as one file says it: checked, with every expression
 // compiled. It is never changed, and is safe for concurrent use.
@@ -29,26 +33,9 @@ type Definition struct {
 // Triggers are what starts a run, each nil where it does not. A run can always
 // be started by hand.
 type Triggers struct {
-	Schedule *Schedule
+	Schedule *semel.Schedule // in UTC where the file names no zone
 	Event    *EventTrigger
 	HTTP     *HTTPTrigger
-}
-
-// Missed says what becomes of the ticks that nobody was there for.
-type Missed string
-
-// The answers to missed ticks.
-const (
-	MissedSkip Missed = "skip"
-	MissedOnce Missed = "once"
-	MissedAll  Missed = "all"
-)
-
-// Schedule starts runs by the clock.
-type Schedule struct {
-	Cron   string
-	Zone   string // an IANA name; UTC where the file names none
-	Missed Missed // once where the file says nothing
 }
 
 // EventTrigger starts a run for each event of a name.
@@ -84,7 +71,7 @@ type Uses struct {
 	// Effect is what the file says; nil where the step inherits all of it.
 	Effect *Effect
 	// Retry is for known failures; nil leaves it to the contract.
-	Retry *Retry
+	Retry *semel.Retry
 	// Timeout of one attempt; 0 leaves it to the contract.
 	Timeout time.Duration
 
@@ -106,14 +93,9 @@ type Effect struct {
 	// Key names the work; nil means run key and step path.
 	Key *Value
 	// Kind and OnFailed are those of the contract.
-	Kind, OnFailed string
-	OnUnknown      OnUnknown
-}
-
-// Retry repeats a step after a known failure, under the same key.
-type Retry struct {
-	Attempts int
-	Backoff  time.Duration // 0 means the contract's
+	Kind      semel.EffectKind
+	OnFailed  semel.OnFailed
+	OnUnknown OnUnknown
 }
 
 // Each performs Steps once for each item of a list.
@@ -146,8 +128,5 @@ type Approve struct {
 	// Step is the later step of the same list whose request is approved; empty
 	// for the step that Approve stands in.
 	Step string
-	// Valid is how long the approval may be used; 0 means without end.
-	Valid   time.Duration
-	Timeout time.Duration // of the question; 0 asks for ever
-	By      string        // who may answer, in words
+	Ask  semel.Ask
 }

@@ -199,6 +199,10 @@ func (r *reader) bare(n *yaml.Node, u use) *Expr {
 			text = strings.TrimSpace(inner)
 		}
 	}
+	if strings.Contains(text, "${{") {
+		r.wrong(n, CodeSyntax, "write one expression without ${{ }}", "%s mixes text and expressions", u.what)
+		return nil
+	}
 	return r.compile(n, text, u)
 }
 

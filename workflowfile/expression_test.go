@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -84,6 +85,10 @@ func TestNumbersAreExact(t *testing.T) {
 		`${{ string(inputs.price) + ' EUR' }}`:                          `"0.10 EUR"`,
 		`"${{ inputs.price }} EUR"`:                                     `"0.10 EUR"`,
 		`${{ inputs.order.none == null }}`:                              `true`,
+		`${{ [100, 0.1] == [inputs.order.total, inputs.price] }}`:       `true`,
+		`"${{ {'a': [100]} == {'a': [inputs.order.total]} }}"`:          `true`,
+		`"${{ {'a': [100]} == {'b': [inputs.order.total]} }}"`:          `false`,
+		`${{ [1] == [1, 2] }}`:                                          `false`,
 		`${{ inputs.order.none == 0.5 }}`:                               `false`,
 		`${{ 7 / 2 }}`:                                                  `3`,
 		`{a: ["${{ inputs.price }}", 1.50, "x"]}`:                       `{"a":[0.10,1.50,"x"]}`,
@@ -157,6 +162,10 @@ func TestKeysNeedContent(t *testing.T) {
 		`"a-${{ inputs.order.empty }}"`: {err: "cannot be a key"},
 		`"a-${{ inputs.order.none }}"`:  {err: "cannot be a key"},
 		`"a-${{ inputs.price }}"`:       {err: "cannot be a key"},
+		`[a]`:                           {err: "cannot be a key"},
+		`{a: b}`:                        {err: "cannot be a key"},
+		`""`:                            {err: "cannot be a key"},
+		`17`:                            {err: "cannot be a key"},
 	}
 	for value, test := range tests {
 		got, err := with(t, value).Key(t.Context(), vars(t, oneOrder))
@@ -252,4 +261,21 @@ steps:
 	if got, err := d.Steps[3].Sleep.Until.Time(t.Context(), in("2027-01-31T07:00:00Z")); !got.Equal(want) || err != nil {
 		t.Errorf("computed: %v, %v", got, err)
 	}
+}
+
+// TestExpressionsAreSafeForConcurrentUse: run with -race.
+func TestExpressionsAreSafeForConcurrentUse(t *testing.T) {
+	v := with(t, `{a: "${{ inputs.rows.map(r, r.amount) }}", b: "n ${{ inputs.price * 2 }}"}`)
+	vs := vars(t, oneOrder)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 50 {
+				if _, err := v.Eval(t.Context(), vs); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }

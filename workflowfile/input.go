@@ -148,7 +148,7 @@ func (r *reader) inputs(n *yaml.Node) (inputs []Input, defaults []*yaml.Node) {
 			in.Type, in.Format = r.inputType(key, m), r.format(m)
 		}
 		if d := m["description"]; d != nil {
-			in.Description, _ = r.text(d, "description")
+			in.Description = r.prose(d, "description")
 		}
 		inputs, defaults = append(inputs, in), append(defaults, m["default"])
 	}

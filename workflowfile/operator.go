@@ -134,7 +134,36 @@ func operate(function string, x, y ref.Val) ref.Val {
 	return plain(function, x, y)
 }
 
+// equal compares what lists and mappings hold as operate does, also where one
+// has an int and the other a decimal.
 func equal(x, y ref.Val) ref.Val {
+	switch x := x.(type) {
+	case traits.Mapper:
+		y, ok := y.(traits.Mapper)
+		if !ok || x.Size() != y.Size() {
+			return types.False
+		}
+		for it := x.Iterator(); it.HasNext() == types.True; {
+			key := it.Next()
+			other, found := y.Find(key)
+			if !found || equal(x.Get(key), other) != types.True {
+				return types.False
+			}
+		}
+		return types.True
+	case traits.Lister:
+		y, ok := y.(traits.Lister)
+		if !ok || x.Size() != y.Size() {
+			return types.False
+		}
+		b := y.Iterator()
+		for a := x.Iterator(); a.HasNext() == types.True; {
+			if equal(a.Next(), b.Next()) != types.True {
+				return types.False
+			}
+		}
+		return types.True
+	}
 	if _, ok := y.(decimal); ok {
 		return numberEqual(x, y)
 	}

@@ -52,8 +52,8 @@ func (r *reader) workflow(root *yaml.Node, d *Definition) {
 	if n := m["owner"]; n != nil {
 		d.Owner, _ = r.text(n, "owner")
 	}
-	if n := m["description"]; n != nil && !r.broken[n] {
-		d.Description = n.Value
+	if n := m["description"]; n != nil {
+		d.Description = r.prose(n, "description")
 	}
 	if n := m["on"]; n != nil {
 		r.triggers = r.on(n)
@@ -133,5 +133,5 @@ func get(n *yaml.Node, name string) *yaml.Node {
 }
 
 func isItem(s string) bool {
-	return name.MatchString(s) && len(s) <= maxName && !slices.Contains(reserved, s) && !slices.Contains([]string{"in", "true", "false", "null"}, s)
+	return namePattern.MatchString(s) && len(s) <= maxName && !slices.Contains(reserved, s) && !slices.Contains([]string{"in", "true", "false", "null"}, s)
 }

@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	name     = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
-	plainNum = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
+	namePattern = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+	plainNum    = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
 	// sixty is what YAML 1.1 reads as a number to the base of sixty.
 	sixty   = regexp.MustCompile(`^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$`)
 	oddNum  = regexp.MustCompile(`^[-+]?(0[xob])?[0-9][0-9a-fA-F_]*(\.[0-9_]*)?([eE][-+]?[0-9]+)?$`)
@@ -64,12 +64,23 @@ func (r *reader) text(n *yaml.Node, what string) (string, bool) {
 		r.wrong(n, CodeMissing, "give it a value, or leave it out", "%s is empty", what)
 	case n.ShortTag() != "!!str":
 		r.wrong(n, CodeType, "put it in quotes if it is meant as text", "%s %s is not a text", what, n.Value)
-	case strings.IndexFunc(strings.TrimRight(n.Value, "\n"), unicode.IsControl) >= 0:
-		r.wrong(n, CodeValue, "write one line of text", "%s holds a line break or another control character", what)
+	case strings.IndexFunc(n.Value, unicode.IsControl) >= 0:
+		r.wrong(n, CodeValue, "write one line, in quotes or after >-", "%s holds a line break or another control character", what)
 	default:
-		return strings.TrimRight(n.Value, "\n"), true
+		return n.Value, true
 	}
 	return "", false
+}
+
+// prose reads a text of any length, for people.
+func (r *reader) prose(n *yaml.Node, what string) string {
+	if r.broken[n] {
+		return ""
+	}
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" || ambiguous(n) != "" {
+		r.wrong(n, CodeType, "write a text, in quotes", "%s is not a text", what)
+	}
+	return n.Value
 }
 
 // name reads an identifier.
@@ -83,7 +94,7 @@ func (r *reader) name(n *yaml.Node, what string) (string, bool) {
 
 func (r *reader) isName(n *yaml.Node, what string) bool {
 	switch s := n.Value; {
-	case !name.MatchString(s):
+	case !namePattern.MatchString(s):
 		r.wrong(n, CodeValue, "use lower-case letters, digits and _, beginning with a letter", "%s %s is not a name", what, shown(s))
 	case len(s) > maxName:
 		r.wrong(n, CodeValue, "use a shorter name", "%s has %d letters, the limit is %d", what, len(s), maxName)

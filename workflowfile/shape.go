@@ -48,6 +48,10 @@ func (r *reader) isMapping(n *yaml.Node, what string) bool {
 	if r.broken[n] {
 		return false
 	}
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
+		r.wrong(n, CodeMissing, "give it members, or write {}", "%s is empty", what)
+		return false
+	}
 	if n.Kind != yaml.MappingNode {
 		r.wrong(n, CodeStructure, "write members as name: value, indented below it", "%s is not a mapping", what)
 		return false

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/semel-dev/semel"
 )
 
 // on reads the triggers.
@@ -33,14 +35,14 @@ func (r *reader) on(n *yaml.Node) Triggers {
 	return t
 }
 
-func (r *reader) schedule(n *yaml.Node) *Schedule {
-	s := &Schedule{Zone: "UTC", Missed: MissedOnce}
+func (r *reader) schedule(n *yaml.Node) *semel.Schedule {
+	s := &semel.Schedule{Zone: "UTC", Missed: "once"}
 	m, ok := r.shape(n, "schedule")
 	if !ok {
 		return s
 	}
 	if n := m["missed"]; n != nil {
-		s.Missed = Missed(r.oneOf(n, "missed", "skip", "once", "all"))
+		s.Missed = r.oneOf(n, "missed", "skip", "once", "all")
 	}
 	if n := m["zone"]; n != nil {
 		s.Zone = r.zone(n)

@@ -128,13 +128,13 @@ func (r *reader) effect(n *yaml.Node, s *scope) *Effect {
 		r.wrong(n, CodeMissing, "add key or kind, or leave it out", "effect is empty")
 	}
 	if n := m["kind"]; n != nil {
-		e.Kind = r.oneOf(n, "kind", "absolute", "relative", "creates", "external")
+		e.Kind = semel.EffectKind(r.oneOf(n, "kind", "absolute", "relative", "creates", "external"))
 	}
 	if n := m["on_unknown"]; n != nil {
 		e.OnUnknown = OnUnknown(r.oneOf(n, "on_unknown", "recover", "ask"))
 	}
 	if n := m["on_failed"]; n != nil {
-		e.OnFailed = r.oneOf(n, "on_failed", "rerun", "return")
+		e.OnFailed = semel.OnFailed(r.oneOf(n, "on_failed", "rerun", "return"))
 	}
 	if n := m["key"]; n != nil {
 		e.Key = r.key(n, s)
@@ -166,8 +166,8 @@ func (r *reader) key(n *yaml.Node, s *scope) *Value {
 	return v
 }
 
-func (r *reader) retry(n *yaml.Node) *Retry {
-	retry := &Retry{}
+func (r *reader) retry(n *yaml.Node) *semel.Retry {
+	retry := &semel.Retry{}
 	m, ok := r.shape(n, "retry")
 	if !ok {
 		return retry

@@ -97,8 +97,13 @@ func (v *Value) join(ctx context.Context, vars Vars) (string, error) {
 // "invoice--charge" would be one key for all invoices without a number.
 func (v *Value) Key(ctx context.Context, vars Vars) (string, error) {
 	parts := v.parts
-	if v.expr != nil {
-		parts = []part{{expr: v.expr}}
+	switch s, ok := v.literal.(string); {
+	case v.expr != nil:
+		return v.expr.Key(ctx, vars)
+	case parts == nil && ok && s != "":
+		return s, nil
+	case parts == nil:
+		return "", fmt.Errorf("%s:%d:%d: it is not a text with content, so it cannot be a key", v.file, v.Line, v.Column)
 	}
 	var b strings.Builder
 	for _, p := range parts {
@@ -110,9 +115,6 @@ func (v *Value) Key(ctx context.Context, vars Vars) (string, error) {
 			}
 		}
 		b.WriteString(text)
-	}
-	if s, ok := v.literal.(string); ok && parts == nil {
-		return s, nil
 	}
 	return b.String(), nil
 }

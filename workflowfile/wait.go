@@ -93,13 +93,13 @@ func (r *reader) approve(n *yaml.Node, step *Step) *Approve {
 		r.wrong(n, CodeValue, "leave it out", "%s.%s reads; there is nothing to approve", step.Uses.Connection, step.Uses.Action)
 	}
 	if n := m["valid"]; n != nil {
-		a.Valid = r.duration(n, "valid")
+		a.Ask.Valid = r.duration(n, "valid")
 	}
 	if n := m["timeout"]; n != nil {
-		a.Timeout = r.duration(n, "timeout")
+		a.Ask.Timeout = r.duration(n, "timeout")
 	}
 	if n := m["by"]; n != nil {
-		a.By, _ = r.text(n, "by")
+		a.Ask.Of, _ = r.text(n, "by")
 	}
 	return a
 }
