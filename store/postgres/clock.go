@@ -20,7 +20,10 @@ type clock struct {
 // it is found cheaply.
 func (s *Store) startClock(ctx context.Context) error {
 	const query = `
-select coalesce((select updated_at from semel.operation order by id desc limit 1), 'epoch')`
+select greatest(
+  (select updated_at from semel.operation order by id desc limit 1),
+  (select updated_at from semel.run order by id desc limit 1),
+  'epoch')`
 	var latest time.Time
 	if err := s.pool.QueryRow(ctx, query).Scan(&latest); err != nil {
 		return err

@@ -17,13 +17,15 @@ import (
 const insertClaim = `
 insert into semel.operation
   (id, created_at, updated_at, lease_until, due_at, version, attempt, cancel, incident, expired, state,
-   scope, key, fingerprint, request, contract, body, first)
+   scope, key, fingerprint, request, contract, body, first, run_id, step)
 select $1::uuid, clock.now, clock.now, clock.now + $2::interval,
   case when $3::timestamptz between clock.now - interval '30 s' and clock.now + interval '30 s'
     then null else clock.now + $2::interval end,
   1, 1, false, false, false, 'in_progress',
-  $4::text, $5::text, $6::bytea, $7::bytea, $8::bytea, $9::bytea, $10::bytea
-from (select clock_timestamp() + $11::interval as now) as clock
+  $4::text, $5::text, $6::bytea, $7::bytea, $8::bytea, $9::bytea, $10::bytea, $12::uuid, $13::text
+from (select clock_timestamp() + $11::interval as now) as clock`
+
+const orNothing = `
 on conflict do nothing
 returning created_at, false`
 
@@ -56,8 +58,12 @@ where o.id = $1::uuid
   and (not $10::boolean or o.lease_until <= ` + at + `)`
 
 // secondEvent keeps the event that most operations end with in their own row.
-const secondEvent = changeOperation + `,
-  second = $12::bytea, second_token = $13::uuid, second_at = ` + at + whereCurrent + `
+const secondEvent = changeOperation + inRow + whereCurrent + returningChange
+
+const inRow = `,
+  second = $12::bytea, second_token = $13::uuid, second_at = ` + at
+
+const returningChange = `
 returning o.updated_at, o.cancel`
 
 // completion is secondEvent as most operations have it: their only attempt is
@@ -77,8 +83,12 @@ where o.id = $1::uuid
 returning o.updated_at, o.cancel`
 
 // laterEvent appends to the evidence.
-const laterEvent = `
-with changed as (` + changeOperation + whereCurrent + `
+const laterEvent = withChanged + whereCurrent + recordChanged
+
+const withChanged = `
+with changed as (` + changeOperation
+
+const recordChanged = `
   returning o.id, o.version, o.updated_at, o.cancel
 ), recorded as (
   insert into semel.evidence (operation_id, seq, at, token, event)
@@ -90,35 +100,28 @@ from changed`
 
 // expiry is the event that turns an operation into a tombstone. $15 is its
 // second event without the answer's body.
-const expiry = `
-with changed as (` + changeOperation + `,
-  expired = true, body = null, second = $15::bytea` + whereCurrent + `
-  returning o.id, o.version, o.updated_at, o.cancel
-), recorded as (
-  insert into semel.evidence (operation_id, seq, at, token, event)
-  select id, version, updated_at, $13::uuid, $12::bytea
-  from changed
-)
-select updated_at, cancel
-from changed`
+const expiry = withChanged + `,
+  expired = true, body = null, second = $15::bytea` + whereCurrent + recordChanged
 
 // Commit makes one change durable; see semel.Store.
 func (s *Store) Commit(ctx context.Context, c semel.Change) (semel.Operation, error) {
-	r, err := s.request(ctx, c)
+	statements, err := s.changing(ctx, c, guard{})
 	if err != nil {
 		return semel.Operation{}, err
 	}
+	r := &request{scope: c.After.Scope, key: c.After.Key, statements: statements}
 	if err := s.group.do(ctx, r); err != nil {
 		return semel.Operation{}, fmt.Errorf("operation %s: %w", c.After.ID, err)
 	}
-	if r.found {
-		s.clock.seen(r.at)
-		return c.Stamped(r.at.UTC()), nil
+	if first := r.statements[0]; first.found {
+		s.clock.seen(first.at)
+		return c.Stamped(first.at.UTC()), nil
 	}
-	return s.recognise(ctx, c)
+	return s.unchanged(ctx, c, guard{})
 }
 
-func (s *Store) request(ctx context.Context, c semel.Change) (*request, error) {
+// changing is the statements that make c durable. The first one answers.
+func (s *Store) changing(ctx context.Context, c semel.Change, g guard) ([]statement, error) {
 	if c.Event.Kind == semel.EvExpired && c.Before.Incident != "" {
 		return nil, &semel.InputError{Field: "operation " + c.Before.ID.String(), Problem: "has an open incident and never expires", Hint: "close the incident first"}
 	}
@@ -126,38 +129,53 @@ func (s *Store) request(ctx context.Context, c semel.Change) (*request, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &request{scope: c.After.Scope, key: c.After.Key, claim: c.Event.Kind == semel.EvClaimed}
 	if c.Before.Version == 0 {
-		if err := errors.Join(c.After.Scope.Validate(), c.After.Key.Validate()); err != nil {
-			return nil, err
-		}
-		rec, err := c.After.Record()
-		if err != nil {
-			return nil, err
-		}
-		r.statement = statement{insertClaim, []any{
-			[16]byte(rec.ID), micros(c.Event.Lease), rec.ID.Time(), string(rec.Scope), string(rec.Key),
-			rec.Fingerprint, rec.Request, rec.Contract, rec.Body, event, s.offset(),
-		}}
-		return r, nil
+		return s.claiming(c, g, event)
 	}
 	offset := s.offset()
 	if offset == 0 && completes(c) {
-		r.statement = statement{completion, []any{[16]byte(c.After.ID), event, [16]byte(c.Token)}}
-		return r, nil
+		return []statement{{sql: completion, args: []any{[16]byte(c.After.ID), event, [16]byte(c.Token)}}}, nil
 	}
 	args := []any{[16]byte(c.After.ID), c.Before.Version, string(c.After.State), c.After.Attempt, c.After.Cancel, lease(c.Event)}
 	args = append(args, due(c)...)
 	args = append(args, notBefore(c), c.Event.Kind == semel.EvLapsed, offset, event, [16]byte(c.Token), c.After.Incident != "")
-	switch {
+	var statements []statement
+	switch guarded := c.Event.Kind == semel.EvClaimed && g.needed(c); {
 	case c.Event.Kind == semel.EvExpired:
-		return r, s.expire(ctx, c, r, args)
+		statements, err = s.expire(ctx, c, args)
+	case guarded && c.Before.Version == 1:
+		statements = []statement{{sql: guardedSecond, args: append(args, g.args(c)...)}}
+	case guarded:
+		statements = []statement{{sql: guardedLater, args: append(args, g.args(c)...)}}
 	case c.Before.Version == 1:
-		r.statement = statement{secondEvent, args}
+		statements = []statement{{sql: secondEvent, args: args}}
 	default:
-		r.statement = statement{laterEvent, args}
+		statements = []statement{{sql: laterEvent, args: args}}
 	}
-	return r, nil
+	if err != nil {
+		return nil, err
+	}
+	statements[0].claim = c.Event.Kind == semel.EvClaimed
+	return append(statements, s.waking(semel.WaitOperation, c.After.ID)), nil
+}
+
+// claiming is the statement of a first claim.
+func (s *Store) claiming(c semel.Change, g guard, event []byte) ([]statement, error) {
+	if err := errors.Join(c.After.Scope.Validate(), c.After.Key.Validate()); err != nil {
+		return nil, err
+	}
+	rec, err := c.After.Record()
+	if err != nil {
+		return nil, err
+	}
+	claim := statement{claim: true, sql: insertClaim + orNothing, args: []any{
+		[16]byte(rec.ID), micros(c.Event.Lease), rec.ID.Time(), string(rec.Scope), string(rec.Key),
+		rec.Fingerprint, rec.Request, rec.Contract, rec.Body, event, s.offset(), uuid(rec.Run), text(rec.Step),
+	}}
+	if g.needed(c) {
+		claim.sql, claim.args = guardedClaim, append(claim.args, g.args(c)...)
+	}
+	return []statement{claim}, nil
 }
 
 // completes reports whether completion records all that c changes.
@@ -266,12 +284,13 @@ where o.id = $1::uuid
   and o.state = 'in_progress'
   and o.lease_until > ` + at + `
 returning o.lease_until, o.cancel`
-	r := &request{statement: statement{update, []any{[16]byte(id), attempt, micros(lease), s.offset()}}}
+	r := only(statement{sql: update, args: []any{[16]byte(id), attempt, micros(lease), s.offset()}})
 	if err := s.group.do(ctx, r); err != nil {
 		return semel.Renewal{}, fmt.Errorf("renew the lease of operation %s: %w", id, err)
 	}
-	if !r.found {
+	renewed := r.statements[0]
+	if !renewed.found {
 		return semel.Renewal{}, fmt.Errorf("renew the lease of operation %s: %w", id, semel.ErrStale)
 	}
-	return semel.Renewal{Until: r.at.UTC(), Cancel: r.cancel}, nil
+	return semel.Renewal{Until: renewed.at.UTC(), Cancel: renewed.flag}, nil
 }

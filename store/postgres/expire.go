@@ -101,9 +101,9 @@ func expiryToken(o semel.Operation) semel.ID {
 	return token
 }
 
-// expire fills r with the statements of a tombstone: the event, and the removal
-// of every answer from the events so far.
-func (s *Store) expire(ctx context.Context, c semel.Change, r *request, args []any) error {
+// expire is the statements of a tombstone: the event, and the removal of every
+// answer from the events so far.
+func (s *Store) expire(ctx context.Context, c semel.Change, args []any) ([]statement, error) {
 	const rewrite = `
 update semel.evidence as e
 set event = $4::bytea
@@ -114,24 +114,26 @@ where e.operation_id = $1::uuid
     where expired.operation_id = $1::uuid and expired.seq = $5::integer and expired.token = $3::uuid)`
 	found, err := s.one(ctx, selectByID, [16]byte(c.After.ID))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	events := found.record.Events
 	if len(events) < 2 {
-		return fmt.Errorf("operation %s: %w", c.After.ID, semel.ErrStale)
+		return nil, fmt.Errorf("operation %s: %w", c.After.ID, semel.ErrStale)
 	}
+	statements := make([]statement, 1, len(events))
 	for i, ev := range events {
 		bare, err := withoutAnswer(ev.Data)
 		switch {
 		case err != nil:
-			return err
+			return nil, err
 		case i == 1:
-			r.statement = statement{expiry, append(args, bare)}
+			statements[0] = statement{sql: expiry, args: append(args, bare)}
 		case i > 1 && len(bare) != len(ev.Data):
-			r.more = append(r.more, statement{rewrite, []any{[16]byte(c.After.ID), i + 1, [16]byte(c.Token), bare, c.Before.Version + 1}})
+			rewritten := []any{[16]byte(c.After.ID), i + 1, [16]byte(c.Token), bare, c.Before.Version + 1}
+			statements = append(statements, statement{sql: rewrite, args: rewritten, exec: true})
 		}
 	}
-	return nil
+	return statements, nil
 }
 
 // withoutAnswer drops the body of the answer that an event carries. The

@@ -14,31 +14,35 @@ import (
 	"github.com/semel-dev/semel"
 )
 
-// request is one change waiting for its commit, and then its answer.
+// request is what one caller has committed in one transaction, and then the
+// answer.
 type request struct {
-	scope semel.Scope
-	key   semel.Key
-	claim bool
-	// statement returns no row, or a time and whether a cancel is asked for.
-	// More statements follow in the same transaction.
-	statement statement
-	more      []statement
+	scope      semel.Scope // scope and key order the requests of a batch
+	key        semel.Key
+	statements []statement
 
 	taken atomic.Bool // by a committer, or by its own caller who gave up
 	doubt bool        // a server may have committed it
 	done  chan struct{}
+	err   error
+}
+
+// statement returns no row, or a time and a flag. One that finds nothing to do
+// leaves those beside it alone.
+type statement struct {
+	sql   string
+	args  []any
+	claim bool // refused where the server may lack claims
+	exec  bool // returns nothing
 
 	// The answer.
-	found  bool
-	at     time.Time
-	cancel bool
-	err    error
+	found   bool
+	at      time.Time
+	flag    bool
+	refused error
 }
 
-type statement struct {
-	sql  string
-	args []any
-}
+func only(s statement) *request { return &request{statements: []statement{s}} }
 
 // group commits requests of concurrent callers together. A committer takes
 // what waits, in one round trip and one transaction, and never waits for more;
@@ -280,25 +284,31 @@ func (c *committer) try(batch *[]*request) (failed int, err error) {
 	return failed, err
 }
 
-// withoutSuspect fails the claims of the batch where the server may not hold
+// withoutSuspect refuses the claims of the batch where the server may not hold
 // all claims made so far. Everything else may go on.
 func (c *committer) withoutSuspect(batch []*request) []*request {
 	server := c.group.server
-	if server.suspect.Load() == nil || !slices.ContainsFunc(batch, func(r *request) bool { return r.claim }) {
+	if server.suspect.Load() == nil {
 		return batch
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.group.patience)
 	defer cancel()
 	_ = server.judge(ctx, c.conn) // somebody may have accepted it; an error changes nothing
 	why := server.suspect.Load()
-	if why == nil {
-		return batch
-	}
 	return slices.DeleteFunc(batch, func(r *request) bool {
-		if r.claim {
+		left := len(r.statements)
+		for i := range r.statements {
+			s := &r.statements[i]
+			s.refused = nil
+			if s.claim && why != nil {
+				s.refused = unavailable("commit", *why)
+				left--
+			}
+		}
+		if left == 0 {
 			fail([]*request{r}, *why)
 		}
-		return r.claim
+		return left == 0
 	})
 }
 
@@ -308,9 +318,10 @@ func (c *committer) send(ctx context.Context, requests []*request) (failed int, 
 		batch.Queue("select set_config('synchronous_commit', 'on', true)")
 	}
 	for _, r := range requests {
-		batch.Queue(r.statement.sql, r.statement.args...)
-		for _, s := range r.more {
-			batch.Queue(s.sql, s.args...)
+		for i := range r.statements {
+			if s := &r.statements[i]; s.refused == nil {
+				batch.Queue(s.sql, s.args...)
+			}
 		}
 	}
 	results := c.conn.SendBatch(ctx, &batch)
@@ -331,13 +342,27 @@ func (c *committer) send(ctx context.Context, requests []*request) (failed int, 
 }
 
 func (r *request) read(results pgx.BatchResults) error {
-	err := results.QueryRow().Scan(&r.at, &r.cancel)
-	r.found = err == nil
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = nil
+	for i := range r.statements {
+		s := &r.statements[i]
+		if s.refused != nil {
+			continue
+		}
+		if err := s.read(results); err != nil {
+			return err
+		}
 	}
-	for i := 0; i < len(r.more) && err == nil; i++ {
-		_, err = results.Exec()
+	return nil
+}
+
+func (s *statement) read(results pgx.BatchResults) error {
+	if s.exec {
+		_, err := results.Exec()
+		return err
+	}
+	err := results.QueryRow().Scan(&s.at, &s.flag)
+	s.found = err == nil
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
 	}
 	return err
 }

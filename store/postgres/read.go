@@ -16,7 +16,7 @@ import (
 
 const selectOperation = `
 select o.id, o.scope, o.key, o.fingerprint, o.request, o.contract, o.body, o.version, o.lease_until,
-  o.created_at, o.first, o.second_at, o.second
+  o.created_at, o.first, o.second_at, o.second, o.run_id, o.step
 from semel.operation as o`
 
 // read repeats a read that met a dead connection or a server without a free
@@ -139,10 +139,13 @@ func scan(row pgx.CollectableRow) (stored, error) {
 	var scope, key string
 	var first, second semel.StoredEvent
 	var secondAt pgtype.Timestamptz
+	var run pgtype.UUID
+	var step pgtype.Text
 	rec := &f.record
 	err := row.Scan(&id, &scope, &key, &rec.Fingerprint, &rec.Request, &rec.Contract, &rec.Body, &f.version, &rec.LeaseUntil,
-		&first.At, &first.Data, &secondAt, &second.Data)
+		&first.At, &first.Data, &secondAt, &second.Data, &run, &step)
 	rec.ID, rec.Scope, rec.Key, rec.LeaseUntil = id, semel.Scope(scope), semel.Key(key), rec.LeaseUntil.UTC()
+	rec.Run, rec.Step = run.Bytes, step.String
 	rec.Events = append(rec.Events, first)
 	if secondAt.Valid {
 		second.At = secondAt.Time

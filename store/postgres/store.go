@@ -38,7 +38,10 @@ type Store struct {
 	warnings []string
 }
 
-var _ semel.Store = (*Store)(nil)
+var (
+	_ semel.Store = (*Store)(nil)
+	_ semel.Runs  = (*Store)(nil)
+)
 
 // Open connects to the database that url names. The schema must be there and
 // be the one this binary knows, or, with Options.Create, not be there at all.

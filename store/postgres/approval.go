@@ -1,0 +1,190 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/semel-dev/semel"
+)
+
+const selectApproval = `
+select a.id, a.run_id, a.path, a.digest, a.scope, a.key, a.request, a.body, a.ask, a.state, a.asked_at, a.by, a.reason, a.decided_at, a.until
+from semel.approval as a`
+
+func scanApproval(row scanner) (semel.Approval, error) {
+	var a semel.Approval
+	var id, run [16]byte
+	var request, body, ask []byte
+	var decided, until pgtype.Timestamptz
+	err := row.Scan(&id, &run, &a.Path, &a.Digest, &a.Scope, &a.Key, &request, &body, &ask, &a.State, &a.AskedAt, &a.By, &a.Reason, &decided, &until)
+	if err != nil {
+		return a, err
+	}
+	a.ID, a.Run, a.AskedAt, a.DecidedAt, a.Until = id, run, a.AskedAt.UTC(), timeOf(decided), timeOf(until)
+	if err := errors.Join(json.Unmarshal(request, &a.Request), json.Unmarshal(ask, &a.Ask)); err != nil {
+		return a, fmt.Errorf("approval %s: %w", a.ID, err)
+	}
+	a.Request.Body = body
+	return a, nil
+}
+
+func approvalRow(row pgx.CollectableRow) (semel.Approval, error) { return scanApproval(row) }
+
+// Approval reads one; see semel.Runs.
+func (s *Store) Approval(ctx context.Context, id semel.ID) (semel.Approval, error) {
+	const query = selectApproval + `
+where a.id = $1::uuid`
+	found, err := collect(ctx, s, "read an approval", approvalRow, query, [16]byte(id))
+	switch {
+	case err != nil:
+		return semel.Approval{}, err
+	case len(found) == 0:
+		return semel.Approval{}, fmt.Errorf("approval %s: %w", id, semel.ErrNotFound)
+	}
+	return found[0], nil
+}
+
+// Approvals lists approvals of a run, or of all; see semel.Runs.
+func (s *Store) Approvals(ctx context.Context, run semel.ID, state semel.ApprovalState) iter.Seq2[semel.Approval, error] {
+	return pages(func(before semel.ID) ([]semel.Approval, error) {
+		q := listing{query: selectApproval, key: "a.id"}
+		if run != (semel.ID{}) {
+			q.where("a.run_id = %s::uuid", [16]byte(run))
+		}
+		if state != "" {
+			q.where("a.state = %s::text", string(state))
+		}
+		query, args := q.page(before)
+		return collect(ctx, s, "list approvals", approvalRow, query, args...)
+	}, func(a semel.Approval) semel.ID { return a.ID })
+}
+
+// ask writes the approval that w waits for, unless there is one that was not
+// turned down, and gives w its ID.
+func (s *Store) ask(ctx context.Context, tx pgx.Tx, f semel.RunFence, w *semel.RunWait) error {
+	const open = `
+select id
+from semel.approval
+where run_id = $1::uuid
+  and path = $2::text
+  and digest = $3::text
+  and (state = 'pending' or state = 'approved' and (until is null or until > clock_timestamp() + $4::interval))
+order by id desc
+limit 1`
+	const insert = `
+insert into semel.approval (id, run_id, path, digest, scope, key, request, body, ask, state, asked_at)
+select $1::uuid, r.id, $3::text, $4::text, $5::text, $6::text, $7::bytea, $8::bytea, $9::bytea, 'pending', clock_timestamp() + $11::interval
+from semel.run as r
+where r.id = $2::uuid
+  and r.attempt = $10::integer` + held
+	a := w.Approval
+	if a == nil {
+		return nil
+	}
+	path := cmp.Or(a.Path, w.Path)
+	var id [16]byte
+	err := tx.QueryRow(ctx, open, [16]byte(f.Run), path, a.Digest, s.offset()).Scan(&id)
+	switch {
+	case err == nil:
+		w.Target = id
+		return nil
+	case !errors.Is(err, pgx.ErrNoRows):
+		return err
+	}
+	if w.Target = a.ID; w.Target == (semel.ID{}) {
+		w.Target = s.mint()
+	}
+	request, err := json.Marshal(&a.Request)
+	if err != nil {
+		return &verdict{fmt.Errorf("encode request: %w", err)}
+	}
+	asked, err := json.Marshal(&a.Ask)
+	if err != nil {
+		return &verdict{fmt.Errorf("encode ask: %w", err)}
+	}
+	_, err = tx.Exec(ctx, insert, [16]byte(w.Target), [16]byte(f.Run), path, a.Digest, string(a.Scope), string(a.Key), request, a.Request.Body, asked,
+		f.Attempt, s.offset())
+	return err
+}
+
+// lockPending waits for decisions under way about a run that ends.
+func lockPending(ctx context.Context, tx pgx.Tx, run semel.ID) error {
+	const lock = `
+select from semel.approval
+where run_id = $1::uuid
+  and state = 'pending'
+order by id
+for no key update`
+	_, err := tx.Exec(ctx, lock, [16]byte(run))
+	return err
+}
+
+// Decide records a decision; see semel.Runs.
+func (s *Store) Decide(ctx context.Context, id semel.ID, d semel.Decision) (semel.Approval, error) {
+	const lock = selectApproval + `
+where a.id = $1::uuid
+for no key update`
+	const update = `
+update semel.approval
+set state = $2::text, by = $3::text, reason = $4::text, decided_at = $5::timestamptz, until = $6::timestamptz
+where id = $1::uuid`
+	var a semel.Approval
+	err := s.transact(ctx, "decide", func(tx pgx.Tx, doubt bool) (err error) {
+		a, err = scanApproval(tx.QueryRow(ctx, lock, [16]byte(id)))
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return &verdict{fmt.Errorf("approval %s: %w", id, semel.ErrNotFound)}
+		case err != nil:
+			return err
+		case doubt && a.State == d.State && a.By == d.By && a.Reason == d.Reason:
+			return nil // it was this call that decided
+		}
+		if problem := problemOf(&a, d); problem != "" {
+			return &verdict{&semel.ApprovalStateError{Approval: a, Problem: problem}}
+		}
+		if a.DecidedAt, err = s.clockOf(ctx, tx); err != nil {
+			return err
+		}
+		a.State, a.By, a.Reason = d.State, d.By, d.Reason
+		if d.State == semel.ApprovalGiven && a.Ask.Valid > 0 {
+			a.Until = a.DecidedAt.Add(a.Ask.Valid).Truncate(time.Microsecond)
+		}
+		if _, err := tx.Exec(ctx, update, [16]byte(id), string(a.State), a.By, a.Reason, a.DecidedAt, instant(a.Until)); err != nil {
+			return err
+		}
+		if d.State == semel.ApprovalRevoked { // the run may be past its wait
+			if _, err := tx.Exec(ctx, wakeRun, s.offset(), [16]byte(a.Run)); err != nil {
+				return err
+			}
+		}
+		return s.wake(ctx, tx, semel.WaitApproval, id)
+	})
+	return a, err
+}
+
+// problemOf says why an approval does not take a decision.
+func problemOf(a *semel.Approval, d semel.Decision) string {
+	switch {
+	case d.State != semel.ApprovalGiven && d.State != semel.ApprovalRejected && d.State != semel.ApprovalRevoked:
+		return fmt.Sprintf("%q is not a decision: approve, reject or revoke", d.State)
+	case d.Digest != a.Digest:
+		return "the request differs from the one that was shown: look at approval " + a.ID.String() + " again"
+	case d.State == semel.ApprovalRevoked && a.State == semel.ApprovalGiven:
+		return ""
+	case d.State == semel.ApprovalRevoked:
+		return fmt.Sprintf("approval %s is %s: only one that was given can be revoked", a.ID, a.State)
+	case a.State == semel.ApprovalPending:
+		return ""
+	case a.State == semel.ApprovalClosed:
+		return fmt.Sprintf("approval %s is closed: nobody waits for it any more", a.ID)
+	}
+	return fmt.Sprintf("approval %s is %s already, by %s: it takes one decision", a.ID, a.State, a.By)
+}

@@ -1,0 +1,88 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semel-dev/semel"
+)
+
+// Register makes definitions known; see semel.Runs.
+func (s *Store) Register(ctx context.Context, definitions []semel.WorkflowDefinition) error {
+	for _, d := range definitions {
+		seen := make(map[string]bool, len(d.Schedules))
+		for _, sch := range d.Schedules {
+			if seen[sch.Name] {
+				return &semel.InputError{Field: "schedule " + sch.Name, Problem: "is there twice in " + d.Name, Hint: "give each schedule a name of its own"}
+			}
+			seen[sch.Name] = true
+		}
+	}
+	return s.transact(ctx, "register workflows", func(tx pgx.Tx, _ bool) error {
+		for i := range definitions {
+			if err := s.register(ctx, tx, &definitions[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (s *Store) register(ctx context.Context, tx pgx.Tx, d *semel.WorkflowDefinition) error {
+	const keep = `
+insert into semel.definition (digest, text)
+values ($1::text, $2::bytea)
+on conflict do nothing`
+	const upsert = `
+insert into semel.workflow as w (name, version, definition, owner)
+values ($1::text, $2::integer, $3::text, $4::text)
+on conflict (name) do update
+set version = excluded.version, definition = excluded.definition, owner = excluded.owner
+where w.version <= excluded.version`
+	const unsubscribe = `
+delete from semel.subscription
+where workflow = $1::text`
+	const subscribe = `
+insert into semel.subscription (event, workflow)
+values ($1::text, $2::text)
+on conflict do nothing`
+	if d.Digest != "" {
+		if _, err := tx.Exec(ctx, keep, d.Digest, notNil(d.Text)); err != nil {
+			return err
+		}
+	}
+	tag, err := tx.Exec(ctx, upsert, d.Name, d.Version, d.Digest, d.Owner)
+	if err != nil || tag.RowsAffected() == 0 {
+		return err // an older version than is registered
+	}
+	if _, err := tx.Exec(ctx, unsubscribe, d.Name); err != nil {
+		return err
+	}
+	for _, event := range d.Events {
+		if _, err := tx.Exec(ctx, subscribe, event, d.Name); err != nil {
+			return err
+		}
+	}
+	return s.reschedule(ctx, tx, d)
+}
+
+// Registered reads the text of a definition; see semel.Runs.
+func (s *Store) Registered(ctx context.Context, digest string) (text []byte, err error) {
+	const query = `
+select text
+from semel.definition
+where digest = $1::text`
+	err = s.read(ctx, func(ctx context.Context) error {
+		return s.pool.QueryRow(ctx, query, digest).Scan(&text)
+	})
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil, fmt.Errorf("definition %s: %w", digest, semel.ErrNotFound)
+	case err != nil:
+		return nil, unavailable("read a definition", err)
+	}
+	return text, nil
+}
