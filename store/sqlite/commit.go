@@ -307,7 +307,7 @@ func isPoison(err error) bool {
 
 // isAnswer: err is what one caller is told; the transaction is sound.
 func isAnswer(err error) bool {
-	for _, is := range []error{nil, semel.ErrStale, semel.ErrNotFound, semel.ErrNotApproved} {
+	for _, is := range []error{nil, semel.ErrStale, semel.ErrNotFound, semel.ErrNotApproved, semel.ErrStopped, semel.ErrRestored} {
 		if errors.Is(err, is) {
 			return true
 		}

@@ -1,6 +1,8 @@
 package sqlite_test
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -12,6 +14,8 @@ import (
 )
 
 func TestConformance(t *testing.T) { storetest.Test(t, harness) }
+
+func TestConformanceRuns(t *testing.T) { storetest.TestRuns(t, harness) }
 
 func harness(t *testing.T) storetest.Harness {
 	path := filepath.Join(t.TempDir(), "semel.db")
@@ -35,6 +39,21 @@ func harness(t *testing.T) storetest.Harness {
 			for _, s := range open {
 				s.Shift(d)
 			}
+		},
+		Transaction: func(t *testing.T, do func(storetest.Outbox) error) error {
+			t.Helper()
+			tx, err := raw(t, path).BeginTx(t.Context(), nil)
+			if err != nil {
+				return err
+			}
+			err = do(storetest.Outbox{
+				Start: func(ctx context.Context, n semel.NewRun) (semel.Run, bool, error) { return sqlite.StartTx(ctx, tx, n) },
+				Send:  func(ctx context.Context, e semel.InboxEvent) error { return sqlite.SendTx(ctx, tx, e) },
+			})
+			if err != nil {
+				return errors.Join(err, tx.Rollback())
+			}
+			return tx.Commit()
 		},
 	}
 }

@@ -26,10 +26,10 @@ const (
 	sameEnd = `
 		select 1
 		from run
-		where id = ?
-			and attempt = ?
+		where id = ?1
+			and attempt = ?2
 			and lease_until is null
-			and (state = ? or state = 'held' and paused_by is not null)`
+			and (state = ?3 or state = 'held' and paused_by is not null and ?3 in ('running', 'waiting', 'held'))`
 	endRun = `
 		update run
 		set due_at = null,

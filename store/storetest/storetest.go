@@ -27,6 +27,10 @@ type Harness struct {
 	Open func(t *testing.T) semel.Store
 	// Shift moves the clock of every handle, open now or later, by d.
 	Shift func(d time.Duration)
+	// Transaction runs do inside a transaction of a caller's own, on a
+	// connection of its own. It commits if do returns nil, else rolls back and
+	// returns the error. Only TestRuns needs it.
+	Transaction func(t *testing.T, do func(Outbox) error) error
 }
 
 // Expirer is the maintenance of a store: it makes tombstones of up to limit
