@@ -33,6 +33,7 @@ const (
 	endRun = `
 		update run
 		set due_at = null,
+			lease_until = null,
 			paused_by = null,
 			ended_at = ?2
 		where id = ?1`

@@ -68,6 +68,7 @@ func TestRuns(t *testing.T, open Opener) {
 		{"AtOnce", testAtOnce},
 		{"Rate", testRate},
 		{"Outbox", testOutbox},
+		{"RunHistories", testRunHistories},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
