@@ -73,6 +73,9 @@ type Runs interface {
 	Register(ctx context.Context, definitions []WorkflowDefinition) error
 	// Registered reads the text of a definition by its digest; ErrNotFound.
 	Registered(ctx context.Context, digest string) ([]byte, error)
+	// Workflows lists the newest version of each workflow that was registered,
+	// by name.
+	Workflows(ctx context.Context) ([]RegisteredWorkflow, error)
 	// Schedules lists all schedules. Fire starts the runs of one and moves it
 	// on, if it still stands at f.Seen and is not paused; ErrStale otherwise.
 	Schedules(ctx context.Context) ([]ScheduleState, error)
@@ -203,8 +206,11 @@ type RunFilter struct {
 	State    RunState
 	Key      Key
 	Parent   ID
-	Since    time.Time // created at or after
-	Limit    int
+	// Event and Match select runs that wait for such an event now.
+	Event string
+	Match string
+	Since time.Time // created at or after
+	Limit int
 }
 
 // RunNote is something that was done to a run.
@@ -273,6 +279,13 @@ type InboxEntry struct {
 	Delivered bool
 	TakenBy   []ID // runs that waited for it
 	Started   []ID // runs that it started
+}
+
+// RegisteredWorkflow is what a store knows of a workflow that a worker has.
+type RegisteredWorkflow struct {
+	WorkflowRef
+	Owner      string
+	Definition string // digest; empty for Go
 }
 
 // ScheduleState is where a schedule stands.

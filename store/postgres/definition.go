@@ -86,3 +86,16 @@ where digest = $1::text`
 	}
 	return text, nil
 }
+
+// Workflows lists the newest version of each workflow; see semel.Runs.
+func (s *Store) Workflows(ctx context.Context) ([]semel.RegisteredWorkflow, error) {
+	const query = `
+select name, version, definition, owner
+from semel.workflow
+order by name`
+	return collect(ctx, s, "list workflows", func(row pgx.CollectableRow) (semel.RegisteredWorkflow, error) {
+		var w semel.RegisteredWorkflow
+		err := row.Scan(&w.Name, &w.Version, &w.Definition, &w.Owner)
+		return w, err
+	}, query)
+}

@@ -21,10 +21,14 @@ type listing struct {
 	args  []any
 }
 
-// where adds a condition; %s is the place of the value.
-func (l *listing) where(cond string, value any) {
-	l.args = append(l.args, value)
-	l.conds = append(l.conds, fmt.Sprintf(cond, fmt.Sprintf("$%d", len(l.args))))
+// where adds a condition; each %s is the place of a value.
+func (l *listing) where(cond string, values ...any) {
+	places := make([]any, len(values))
+	for i, value := range values {
+		l.args = append(l.args, value)
+		places[i] = fmt.Sprintf("$%d", len(l.args))
+	}
+	l.conds = append(l.conds, fmt.Sprintf(cond, places...))
 }
 
 // page is the query for the rows behind the given one.

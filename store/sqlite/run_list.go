@@ -33,7 +33,7 @@ func (s *Store) ListRuns(ctx context.Context, f semel.RunFilter) iter.Seq2[semel
 // or of a small index.
 func runQuery(f semel.RunFilter, before int64) (string, []any) {
 	where, args := []string{"seq < ?"}, []any{before}
-	and := func(cond string, arg any) { where, args = append(where, cond), append(args, arg) }
+	and := func(cond string, values ...any) { where, args = append(where, cond), append(args, values...) }
 	if f.Workflow != "" {
 		and("workflow = ?", f.Workflow)
 	}
@@ -48,6 +48,10 @@ func runQuery(f semel.RunFilter, before int64) (string, []any) {
 	}
 	if f.Parent != (semel.ID{}) {
 		and("parent = ?", f.Parent[:])
+	}
+	if f.Event != "" {
+		and("id in (select run from wait where event = ? and match = ?)", f.Event, f.Match)
+		and("ended_at is null")
 	}
 	if !f.Since.IsZero() {
 		and("seq > coalesce((select seq from run where created_at < ? order by seq desc limit 1), 0)", nano(f.Since))

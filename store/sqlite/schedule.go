@@ -28,7 +28,7 @@ const (
 			missed = ?5,
 			input = ?6`
 	selectSchedules = `
-		select s.workflow, s.name, s.cron, s.zone, s.missed, s.input, s.paused_by, s.seen, s.next_at, w.version
+		select s.workflow, s.name, s.cron, s.zone, s.missed, s.input, s.paused_by, s.seen, s.next_at, w.version, w.digest
 		from schedule s
 		join workflow w on w.name = s.workflow
 		order by s.workflow, s.name`
@@ -84,7 +84,7 @@ func (s *Store) Schedules(ctx context.Context) ([]semel.ScheduleState, error) {
 			var input string
 			var paused sql.NullString
 			var seen, next int64
-			err := sc(&st.Workflow, &st.Name, &st.Cron, &st.Zone, &st.Missed, &input, &paused, &seen, &next, &st.Version)
+			err := sc(&st.Workflow, &st.Name, &st.Cron, &st.Zone, &st.Missed, &input, &paused, &seen, &next, &st.Version, &st.Definition)
 			if input != "" {
 				st.Input = []byte(input)
 			}

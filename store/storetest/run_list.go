@@ -61,6 +61,9 @@ func testListRuns(t *testing.T, h Harness) {
 	list(semel.RunFilter{State: semel.RunFailed}, none)
 	list(semel.RunFilter{Key: runs[7].Key}, func(i int, _ semel.Run) bool { return i == 7 })
 	list(semel.RunFilter{Since: since}, none, completed.ID)
+	waiting := end(t, s, claimRuns(t, s)[0], semel.RunNext{State: semel.RunWaiting, Waits: []semel.RunWait{{Path: "w", Kind: semel.WaitEvent, Event: "paid", Match: "a"}}})
+	list(semel.RunFilter{Event: "paid", Match: "a"}, none, waiting.ID)
+	list(semel.RunFilter{Event: "paid", Match: "b"}, none)
 	list(semel.RunFilter{Since: since.Add(time.Hour)}, none)
 	for range s.ListRuns(t.Context(), semel.RunFilter{}) {
 		break

@@ -66,6 +66,16 @@ func testRegister(t *testing.T, h Harness) {
 	}
 	text("d2")
 	starts("two", 2)
+	workflows := func(what string, want ...semel.RegisteredWorkflow) {
+		t.Helper()
+		got, err := other.Workflows(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff(t, what, got, want)
+	}
+	goes := semel.RegisteredWorkflow{WorkflowRef: semel.WorkflowRef{Name: "go", Version: 1}}
+	workflows("registered", semel.RegisteredWorkflow{WorkflowRef: semel.WorkflowRef{Name: workflow, Version: 2}, Definition: "d2"}, goes)
 	register(t, s, define(1, "d1", "one"))
 	text("d1")
 	starts("one", 0)
@@ -75,6 +85,7 @@ func testRegister(t *testing.T, h Harness) {
 	text("d2")
 	starts("two", 0)
 	starts("three", 3)
+	workflows("the newest version", semel.RegisteredWorkflow{WorkflowRef: semel.WorkflowRef{Name: workflow, Version: 3}, Definition: "d3"}, goes)
 	register(t, s, define(3, "d3b", "again")) // edited without a new version
 	starts("three", 0)
 	starts("again", 3)

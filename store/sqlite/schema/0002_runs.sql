@@ -163,7 +163,8 @@ create table definition (
 create table workflow (
   name    text primary key,
   version integer not null,
-  digest  text not null
+  digest  text not null,
+  owner   text not null
 ) strict, without rowid;
 
 create table subscription (
