@@ -40,6 +40,7 @@ var layers = map[string][]string{
 	"destination/sql":             {"."},
 	"receive":                     {"."},
 	"api":                         {"."},
+	"schedule":                    {"."},
 	"spool":                       {"."},
 	"workflowfile":                {"."},
 	"connection":                  {".", "destination"},
