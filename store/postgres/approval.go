@@ -67,10 +67,10 @@ func (s *Store) Approvals(ctx context.Context, run semel.ID, state semel.Approva
 	}, func(a semel.Approval) semel.ID { return a.ID })
 }
 
-// ask writes the approval that w waits for, unless there is one that was not
-// turned down, and gives w its ID.
-func (s *Store) ask(ctx context.Context, tx pgx.Tx, f semel.RunFence, w *semel.RunWait) error {
-	const open = `
+// standing gives w the approval that was asked for before, if it was not turned
+// down, or else the ID of one to be asked for.
+func (s *Store) standing(ctx context.Context, tx pgx.Tx, f semel.RunFence, w *semel.RunWait) error {
+	const query = `
 select id
 from semel.approval
 where run_id = $1::uuid
@@ -79,40 +79,42 @@ where run_id = $1::uuid
   and (state = 'pending' or state = 'approved' and (until is null or until > clock_timestamp() + $4::interval))
 order by id desc
 limit 1`
-	const insert = `
-insert into semel.approval (id, run_id, path, digest, scope, key, request, body, ask, state, asked_at)
-select $1::uuid, r.id, $3::text, $4::text, $5::text, $6::text, $7::bytea, $8::bytea, $9::bytea, 'pending', clock_timestamp() + $11::interval
-from semel.run as r
-where r.id = $2::uuid
-  and r.attempt = $10::integer` + held
 	a := w.Approval
 	if a == nil {
 		return nil
 	}
-	path := cmp.Or(a.Path, w.Path)
 	var id [16]byte
-	err := tx.QueryRow(ctx, open, [16]byte(f.Run), path, a.Digest, s.offset()).Scan(&id)
+	err := tx.QueryRow(ctx, query, [16]byte(f.Run), cmp.Or(a.Path, w.Path), a.Digest, s.offset()).Scan(&id)
 	switch {
 	case err == nil:
-		w.Target = id
-		return nil
+		w.Target, w.Approval = id, nil
 	case !errors.Is(err, pgx.ErrNoRows):
 		return err
-	}
-	if w.Target = a.ID; w.Target == (semel.ID{}) {
+	case a.ID != (semel.ID{}):
+		w.Target = a.ID
+	default:
 		w.Target = s.mint()
 	}
+	return nil
+}
+
+const insertApproval = `
+insert into semel.approval (id, run_id, path, digest, scope, key, request, body, ask, state, asked_at)
+values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::text, $7::bytea, $8::bytea, $9::bytea, 'pending', $10::timestamptz)`
+
+func askArgs(f semel.RunFence, w *semel.RunWait, at time.Time) ([]any, error) {
+	a := w.Approval
 	request, err := json.Marshal(&a.Request)
 	if err != nil {
-		return &verdict{fmt.Errorf("encode request: %w", err)}
+		return nil, fmt.Errorf("encode request: %w", err)
 	}
-	asked, err := json.Marshal(&a.Ask)
+	ask, err := json.Marshal(&a.Ask)
 	if err != nil {
-		return &verdict{fmt.Errorf("encode ask: %w", err)}
+		return nil, fmt.Errorf("encode ask: %w", err)
 	}
-	_, err = tx.Exec(ctx, insert, [16]byte(w.Target), [16]byte(f.Run), path, a.Digest, string(a.Scope), string(a.Key), request, a.Request.Body, asked,
-		f.Attempt, s.offset())
-	return err
+	return []any{
+		[16]byte(w.Target), [16]byte(f.Run), cmp.Or(a.Path, w.Path), a.Digest, string(a.Scope), string(a.Key), request, a.Request.Body, ask, at,
+	}, nil
 }
 
 // lockPending waits for decisions under way about a run that ends.
@@ -172,19 +174,21 @@ where id = $1::uuid`
 
 // problemOf says why an approval does not take a decision.
 func problemOf(a *semel.Approval, d semel.Decision) string {
+	name := "approval " + a.ID.String()
+	decided := fmt.Sprintf(" by %s at %s", a.By, a.DecidedAt.Format(time.RFC3339))
 	switch {
 	case d.State != semel.ApprovalGiven && d.State != semel.ApprovalRejected && d.State != semel.ApprovalRevoked:
-		return fmt.Sprintf("%q is not a decision: approve, reject or revoke", d.State)
-	case d.Digest != a.Digest:
-		return "the request differs from the one that was shown: look at approval " + a.ID.String() + " again"
-	case d.State == semel.ApprovalRevoked && a.State == semel.ApprovalGiven:
-		return ""
-	case d.State == semel.ApprovalRevoked:
-		return fmt.Sprintf("approval %s is %s: only one that was given can be revoked", a.ID, a.State)
-	case a.State == semel.ApprovalPending:
-		return ""
+		return fmt.Sprintf("%q is no decision: approve, reject or revoke", d.State)
 	case a.State == semel.ApprovalClosed:
-		return fmt.Sprintf("approval %s is closed: nobody waits for it any more", a.ID)
+		return name + " is closed: its run has ended, and nobody waits for it any more"
+	case a.State == semel.ApprovalRejected || a.State == semel.ApprovalRevoked:
+		return name + " was " + string(a.State) + decided
+	case a.State == semel.ApprovalGiven && d.State != semel.ApprovalRevoked:
+		return name + " was given" + decided + ": it can only be revoked"
+	case a.State == semel.ApprovalPending && d.State == semel.ApprovalRevoked:
+		return name + " is pending: nothing was given that could be revoked"
+	case d.Digest != a.Digest:
+		return name + " is about another request than the one that was shown: look again"
 	}
-	return fmt.Sprintf("approval %s is %s already, by %s: it takes one decision", a.ID, a.State, a.By)
+	return ""
 }

@@ -67,7 +67,7 @@ const returningChange = `
 returning o.updated_at, o.cancel`
 
 // completion is secondEvent as most operations have it: their only attempt is
-// confirmed, and nobody asked for a cancel. It takes the server a quarter less
+// confirmed, nobody asked for a cancel, and no run waits for it. It takes the server a quarter less
 // time, so it leaves out whatever such a change does not need.
 const completion = `
 update semel.operation as o
@@ -80,6 +80,7 @@ set
 from (select clock_timestamp() as now) as clock
 where o.id = $1::uuid
   and o.version = 1
+  and not o.watched
 returning o.updated_at, o.cancel`
 
 // laterEvent appends to the evidence.
@@ -109,15 +110,32 @@ func (s *Store) Commit(ctx context.Context, c semel.Change) (semel.Operation, er
 	if err != nil {
 		return semel.Operation{}, err
 	}
+	return s.commit(ctx, c, statements)
+}
+
+func (s *Store) commit(ctx context.Context, c semel.Change, statements []statement) (semel.Operation, error) {
 	r := &request{scope: c.After.Scope, key: c.After.Key, statements: statements}
 	if err := s.group.do(ctx, r); err != nil {
 		return semel.Operation{}, fmt.Errorf("operation %s: %w", c.After.ID, err)
 	}
-	if first := r.statements[0]; first.found {
-		s.clock.seen(first.at)
-		return c.Stamped(first.at.UTC()), nil
+	return s.answer(ctx, c, guard{}, r.statements[0])
+}
+
+// answer is what became of c, whose statement was committed.
+func (s *Store) answer(ctx context.Context, c semel.Change, g guard, made statement) (semel.Operation, error) {
+	if made.found {
+		s.clock.seen(made.at)
+		return c.Stamped(made.at.UTC()), nil
 	}
-	return s.unchanged(ctx, c, guard{})
+	o, err := s.unchanged(ctx, c, g)
+	if made.sql != completion || !errors.Is(err, semel.ErrStale) {
+		return o, err
+	}
+	event, encodeErr := c.Event.Encode()
+	if encodeErr != nil {
+		return o, encodeErr
+	}
+	return s.commit(ctx, c, s.later(c, event, s.offset())) // a run waits for it, if nothing else
 }
 
 // changing is the statements that make c durable. The first one answers.
@@ -136,27 +154,33 @@ func (s *Store) changing(ctx context.Context, c semel.Change, g guard) ([]statem
 	if offset == 0 && completes(c) {
 		return []statement{{sql: completion, args: []any{[16]byte(c.After.ID), event, [16]byte(c.Token)}}}, nil
 	}
+	if c.Event.Kind == semel.EvExpired {
+		return s.expire(ctx, c, changeArgs(c, event, offset))
+	}
+	statements := s.later(c, event, offset)
+	if change := &statements[0]; c.Event.Kind == semel.EvClaimed {
+		change.claim = true
+		if g.needed(c) {
+			change.sql, change.args = guardedOf[change.sql], append(change.args, g.args(c)...)
+		}
+	}
+	return statements, nil
+}
+
+// later is the statements of a change after the first claim.
+func (s *Store) later(c semel.Change, event []byte, offset time.Duration) []statement {
+	change := statement{sql: laterEvent, args: changeArgs(c, event, offset)}
+	if c.Before.Version == 1 {
+		change.sql = secondEvent
+	}
+	return []statement{change, s.waking(semel.WaitOperation, c.After.ID)}
+}
+
+// changeArgs are the arguments of changeOperation.
+func changeArgs(c semel.Change, event []byte, offset time.Duration) []any {
 	args := []any{[16]byte(c.After.ID), c.Before.Version, string(c.After.State), c.After.Attempt, c.After.Cancel, lease(c.Event)}
 	args = append(args, due(c)...)
-	args = append(args, notBefore(c), c.Event.Kind == semel.EvLapsed, offset, event, [16]byte(c.Token), c.After.Incident != "")
-	var statements []statement
-	switch guarded := c.Event.Kind == semel.EvClaimed && g.needed(c); {
-	case c.Event.Kind == semel.EvExpired:
-		statements, err = s.expire(ctx, c, args)
-	case guarded && c.Before.Version == 1:
-		statements = []statement{{sql: guardedSecond, args: append(args, g.args(c)...)}}
-	case guarded:
-		statements = []statement{{sql: guardedLater, args: append(args, g.args(c)...)}}
-	case c.Before.Version == 1:
-		statements = []statement{{sql: secondEvent, args: args}}
-	default:
-		statements = []statement{{sql: laterEvent, args: args}}
-	}
-	if err != nil {
-		return nil, err
-	}
-	statements[0].claim = c.Event.Kind == semel.EvClaimed
-	return append(statements, s.waking(semel.WaitOperation, c.After.ID)), nil
+	return append(args, notBefore(c), c.Event.Kind == semel.EvLapsed, offset, event, [16]byte(c.Token), c.After.Incident != "")
 }
 
 // claiming is the statement of a first claim.

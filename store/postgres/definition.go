@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -22,8 +23,12 @@ func (s *Store) Register(ctx context.Context, definitions []semel.WorkflowDefini
 		}
 	}
 	return s.transact(ctx, "register workflows", func(tx pgx.Tx, _ bool) error {
+		now, err := s.clockOf(ctx, tx)
+		if err != nil {
+			return err
+		}
 		for i := range definitions {
-			if err := s.register(ctx, tx, &definitions[i]); err != nil {
+			if err := register(ctx, tx, &definitions[i], now); err != nil {
 				return err
 			}
 		}
@@ -31,7 +36,7 @@ func (s *Store) Register(ctx context.Context, definitions []semel.WorkflowDefini
 	})
 }
 
-func (s *Store) register(ctx context.Context, tx pgx.Tx, d *semel.WorkflowDefinition) error {
+func register(ctx context.Context, tx pgx.Tx, d *semel.WorkflowDefinition, now time.Time) error {
 	const keep = `
 insert into semel.definition (digest, text)
 values ($1::text, $2::bytea)
@@ -66,7 +71,7 @@ on conflict do nothing`
 			return err
 		}
 	}
-	return s.reschedule(ctx, tx, d)
+	return reschedule(ctx, tx, d, now)
 }
 
 // Registered reads the text of a definition; see semel.Runs.

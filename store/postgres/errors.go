@@ -89,13 +89,21 @@ type connectError struct{ error }
 
 func (e *connectError) Unwrap() error { return e.error }
 
+// commitError is a failure of a COMMIT by itself. The driver may say that it
+// was not sent where its answer was lost.
+type commitError struct{ error }
+
+func (e *commitError) Unwrap() error { return e.error }
+
 // fateOf trusts only an error of the statement: one that ends the session can
 // follow a commit whose acknowledgement it replaced.
 func fateOf(err error) fate {
 	if _, ok := errors.AsType[*refusal](err); ok {
 		return refused
 	}
-	if _, ok := errors.AsType[*connectError](err); ok || pgconn.SafeToRetry(err) {
+	_, connecting := errors.AsType[*connectError](err)
+	_, committing := errors.AsType[*commitError](err)
+	if connecting || !committing && pgconn.SafeToRetry(err) {
 		return unsent
 	}
 	pg, ok := errors.AsType[*pgconn.PgError](err)

@@ -146,7 +146,7 @@ func eventKey(id string) semel.Key {
 	if len(prefix)+len(id) <= semel.MaxKeyLen {
 		return semel.Key(prefix + id)
 	}
-	return semel.Key(prefix + semel.DestinationKey("event", semel.Key(id), 0))
+	return semel.Key(prefix + semel.DestinationKey(semel.Scope(id), "", 0))
 }
 
 // Deliver delivers events that were sent inside a caller's transaction; see
@@ -215,11 +215,11 @@ func (s *Store) TakeEvent(ctx context.Context, c semel.EventClaim) (rec semel.St
 			return err
 		}
 		r, err := lockRun(ctx, tx, c.Run)
+		if lost(&r, c.RunFence, err) {
+			return &verdict{&lostError{c.RunFence}}
+		}
 		if err != nil {
 			return err
-		}
-		if !holds(&r, c.RunFence) {
-			return &verdict{&lostError{c.RunFence}}
 		}
 		const recorded = selectStep + `
 where run_id = $1::uuid

@@ -133,7 +133,7 @@ where e.operation_id = $1::uuid
 			statements = append(statements, statement{sql: rewrite, args: rewritten, exec: true})
 		}
 	}
-	return statements, nil
+	return append(statements, s.waking(semel.WaitOperation, c.After.ID)), nil
 }
 
 // withoutAnswer drops the body of the answer that an event carries. The

@@ -25,11 +25,13 @@ func digestOf(c semel.Change) string {
 	return semel.ApprovalDigest(c.After.Scope, c.After.Key, c.After.Fingerprint)
 }
 
-// The claims of insertClaim, secondEvent and laterEvent with a guard.
+// guardedClaim is insertClaim with a guard, guardedOf later claims.
 var (
-	guardedClaim  = insertClaim + "\nwhere " + guarded(14) + orNothing
-	guardedSecond = changeOperation + inRow + whereCurrent + "\n  and " + guarded(15) + returningChange
-	guardedLater  = withChanged + whereCurrent + "\n  and " + guarded(15) + recordChanged
+	guardedClaim = insertClaim + "\nwhere " + guarded(14) + orNothing
+	guardedOf    = map[string]string{
+		secondEvent: changeOperation + inRow + whereCurrent + "\n  and " + guarded(15) + returningChange,
+		laterEvent:  withChanged + whereCurrent + "\n  and " + guarded(15) + recordChanged,
+	}
 )
 
 // guarded is the condition of a guard whose arguments begin with the given
@@ -67,10 +69,10 @@ func (s *Store) unchanged(ctx context.Context, c semel.Change, g guard) (semel.O
 	if g.fence.Run != (semel.ID{}) {
 		r, loadErr := s.LoadRun(ctx, g.fence.Run)
 		switch {
+		case lost(&r, g.fence, loadErr):
+			return o, &lostError{g.fence}
 		case loadErr != nil:
 			return o, loadErr
-		case !holds(&r, g.fence):
-			return o, &lostError{g.fence}
 		case r.Cancel || r.Paused:
 			return o, fmt.Errorf("run %s: %w", r.ID, semel.ErrStopped)
 		}
@@ -90,6 +92,11 @@ func (s *Store) unchanged(ctx context.Context, c semel.Change, g guard) (semel.O
 // holds reports whether the fence is that of the worker that executes r.
 func holds(r *semel.Run, f semel.RunFence) bool {
 	return r.Attempt == f.Attempt && r.State == semel.RunRunning && !r.LeaseUntil.IsZero()
+}
+
+// lost reports whether the fence does not hold for r, which was read with err.
+func lost(r *semel.Run, f semel.RunFence, err error) bool {
+	return err == nil && !holds(r, f) || errors.Is(err, semel.ErrNotFound)
 }
 
 // lostError is a fence that no longer holds.

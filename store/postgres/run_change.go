@@ -12,6 +12,11 @@ import (
 
 // ChangeRun does what a person asks; see semel.Runs.
 func (s *Store) ChangeRun(ctx context.Context, id semel.ID, c semel.RunCommand) (r semel.Run, err error) {
+	switch c.Verb {
+	case semel.CancelRun, semel.PauseRun, semel.ResumeRun, semel.RetryRun:
+	default:
+		return r, &semel.InputError{Field: "verb", Problem: fmt.Sprintf("is %q", c.Verb), Hint: "use cancel, pause, resume or retry"}
+	}
 	err = s.transact(ctx, string(c.Verb)+" run "+id.String(), func(tx pgx.Tx, doubt bool) error {
 		if c.Verb == semel.CancelRun { // what a run hangs on is locked before it
 			if err := lockPending(ctx, tx, id); err != nil {
@@ -73,12 +78,12 @@ func change(r *semel.Run, c semel.RunCommand, now time.Time, effects bool) (chan
 		}
 		r.Cancel, r.Paused = true, false // somebody must look at it
 		switch {
-		case leased:
 		case suspended && !effects:
-			r.State, r.Reason, r.EndedAt, r.DueAt = semel.RunCancelled, because("cancelled by "+c.By, c.Reason), now, time.Time{}
+			r.State, r.Reason, r.EndedAt = semel.RunCancelled, because("cancelled by "+c.By, c.Reason), now
+			r.DueAt, r.LeaseUntil = time.Time{}, time.Time{}
 		case r.State == semel.RunHeld:
 			r.State, r.Reason, r.DueAt = semel.RunRunning, "", now
-		default:
+		case r.LeaseUntil.IsZero():
 			r.DueAt = now
 		}
 	case semel.PauseRun:
@@ -103,8 +108,6 @@ func change(r *semel.Run, c semel.RunCommand, now time.Time, effects bool) (chan
 		}
 		r.Cancel = false // trying again withdraws it
 		r.State, r.Reason, r.DueAt, r.RetriedAt, r.EndedAt, r.Crashes = semel.RunRunning, "", now, now, time.Time{}, 0
-	default:
-		return false, false
 	}
 	r.UpdatedAt = now
 	return true, true
@@ -130,7 +133,7 @@ select exists (
 func (s *Store) keepChange(ctx context.Context, tx pgx.Tx, r *semel.Run, c semel.RunCommand) error {
 	const update = `
 update semel.run
-set state = $2::text, reason = $3::text, crashes = $6::integer,
+set state = $2::text, reason = $3::text, crashes = $6::integer, lease_until = $12::timestamptz,
   cancel_asked = case when $4::boolean then coalesce(cancel_asked, attempt) end,
   paused_by = case when $5::boolean then coalesce(paused_by, $11::text) end,
   due_at = $7::timestamptz, retried_at = $8::timestamptz, ended_at = $9::timestamptz, updated_at = $10::timestamptz
@@ -139,7 +142,7 @@ where id = $1::uuid`
 delete from semel.wait
 where run_id = $1::uuid`
 	_, err := tx.Exec(ctx, update, [16]byte(r.ID), string(r.State), r.Reason, r.Cancel, r.Paused, r.Crashes,
-		instant(r.DueAt), instant(r.RetriedAt), instant(r.EndedAt), r.UpdatedAt, c.By)
+		instant(r.DueAt), instant(r.RetriedAt), instant(r.EndedAt), r.UpdatedAt, c.By, instant(r.LeaseUntil))
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Verb, err)
 	}

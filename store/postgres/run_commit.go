@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/semel-dev/semel"
 )
@@ -62,8 +63,14 @@ func (s *Store) parts(ctx context.Context, c semel.RunCommit) *parts {
 			p.request.scope, p.request.key = c.Claim.After.Scope, c.Claim.After.Key
 		}
 	}
-	if c.Next != nil && !alone(c.Next) {
-		p.next = add(s.ending(c.RunFence, c.Next)...)
+	switch {
+	case c.Next == nil:
+	case !known(c.Next.State):
+		p.out.RunErr = &semel.InputError{Field: "run state", Problem: fmt.Sprintf("is %q", c.Next.State), Hint: "use one of the states"}
+	case !alone(c.Next):
+		before, statements := s.ending(c.RunFence, c.Next)
+		add(before...)
+		p.next = add(statements...)
 	}
 	return p
 }
@@ -90,12 +97,7 @@ func (s *Store) answerOutcome(ctx context.Context, c semel.RunCommit, p *parts) 
 	if p.outcome < 0 {
 		return
 	}
-	if made := p.request.statements[p.outcome]; made.found {
-		s.clock.seen(made.at)
-		p.out.Outcome = c.Outcome.Stamped(made.at.UTC())
-		return
-	}
-	p.out.Outcome, p.out.OutcomeErr = s.unchanged(ctx, *c.Outcome, guard{})
+	p.out.Outcome, p.out.OutcomeErr = s.answer(ctx, *c.Outcome, guard{}, p.request.statements[p.outcome])
 }
 
 func (s *Store) answerClaim(ctx context.Context, c semel.RunCommit, p *parts) {
@@ -103,17 +105,13 @@ func (s *Store) answerClaim(ctx context.Context, c semel.RunCommit, p *parts) {
 		return
 	}
 	made := p.request.statements[p.claim]
-	switch {
-	case made.refused != nil:
+	if made.refused != nil {
 		p.out.ClaimErr = made.refused
-	case made.found:
-		s.clock.seen(made.at)
-		p.out.Claim = c.Claim.Stamped(made.at.UTC())
-	default:
-		p.out.Claim, p.out.ClaimErr = s.unchanged(ctx, *c.Claim, guard{fence: c.RunFence})
-		if lost, ok := errors.AsType[*lostError](p.out.ClaimErr); ok {
-			p.out.RunErr = lost
-		}
+		return
+	}
+	p.out.Claim, p.out.ClaimErr = s.answer(ctx, *c.Claim, guard{fence: c.RunFence}, made)
+	if lost, ok := errors.AsType[*lostError](p.out.ClaimErr); ok {
+		p.out.RunErr = lost
 	}
 }
 
@@ -136,6 +134,8 @@ func (s *Store) answerEnd(ctx context.Context, c semel.RunCommit, p *parts) {
 func (s *Store) whyNotEnded(ctx context.Context, c semel.RunCommit) error {
 	r, err := s.LoadRun(ctx, c.Run)
 	switch {
+	case errors.Is(err, semel.ErrNotFound):
+		return &lostError{c.RunFence}
 	case err != nil:
 		return err
 	case c.Next == nil:

@@ -86,25 +86,43 @@ func nextArgs(f semel.RunFence, n *semel.RunNext, offset time.Duration) []any {
 	}
 }
 
-// ending is the statements of an end that may share a transaction with others.
-func (s *Store) ending(f semel.RunFence, n *semel.RunNext) []statement {
+func known(s semel.RunState) bool {
+	switch s {
+	case semel.RunRunning, semel.RunWaiting, semel.RunHeld, semel.RunCompleted, semel.RunFailed, semel.RunCancelled:
+		return true
+	}
+	return false
+}
+
+// watch locks an operation that a run is about to wait for, and keeps its
+// outcome from the short statement that wakes nobody.
+const watch = `
+update semel.operation
+set watched = true
+where id = $1::uuid`
+
+// ending is the statements of an end that may share a transaction with others,
+// and those that go before it.
+func (s *Store) ending(f semel.RunFence, n *semel.RunNext) (before, statements []statement) {
 	next := statement{sql: loneNext, args: nextArgs(f, n, s.offset())}
 	if n.State == semel.RunCompleted {
 		next.sql = loneEnd
 	}
-	statements := []statement{next}
+	statements = []statement{next}
 	if n.State.Ended() {
-		return statements
+		return nil, statements
 	}
-	look := false
 	for i := range n.Waits {
-		statements = append(statements, statement{sql: insertWait, args: waitArgs(f, i, &n.Waits[i]), exec: true})
-		look = look || n.Waits[i].Target != semel.ID{}
+		w := &n.Waits[i]
+		statements = append(statements, statement{sql: insertWait, args: waitArgs(f, i, w), exec: true})
+		if w.Kind == semel.WaitOperation {
+			before = append(before, statement{sql: watch, args: []any{[16]byte(w.Target)}, exec: true})
+		}
 	}
-	if look {
+	if len(before) > 0 {
 		statements = append(statements, statement{sql: lookAgain, args: []any{[16]byte(f.Run), f.Attempt}, exec: true})
 	}
-	return statements
+	return before, statements
 }
 
 // alone reports whether an end needs a transaction of its own, because it locks
@@ -145,12 +163,12 @@ func (s *Store) nextAlone(ctx context.Context, f semel.RunFence, n semel.RunNext
 		if n.State.Ended() {
 			return s.release(ctx, tx, f.Run)
 		}
-		return s.suspend(ctx, tx, f, n.Waits)
+		return s.suspend(ctx, tx, f, n.Waits, at)
 	})
 }
 
 // suspend writes the waits of a run and looks whether one is over already.
-func (s *Store) suspend(ctx context.Context, tx pgx.Tx, f semel.RunFence, waits []semel.RunWait) error {
+func (s *Store) suspend(ctx context.Context, tx pgx.Tx, f semel.RunFence, waits []semel.RunWait, at time.Time) error {
 	const tie = `
 update semel.run
 set tied = true
@@ -159,6 +177,13 @@ where id = $1::uuid
 	var batch pgx.Batch
 	for i := range waits {
 		batch.Queue(insertWait, waitArgs(f, i, &waits[i])...)
+		if waits[i].Kind == semel.WaitApproval && waits[i].Approval != nil {
+			args, err := askArgs(f, &waits[i], at)
+			if err != nil {
+				return &verdict{err}
+			}
+			batch.Queue(insertApproval, args...)
+		}
 	}
 	if slices.ContainsFunc(waits, func(w semel.RunWait) bool { return w.Kind == semel.WaitApproval }) {
 		batch.Queue(tie, [16]byte(f.Run))
@@ -183,6 +208,9 @@ where run_id = $1::uuid
 // notEnded says why an execution could not end; nil if it did before.
 func (s *Store) notEnded(ctx context.Context, tx pgx.Tx, f semel.RunFence, n *semel.RunNext) error {
 	r, err := lockRun(ctx, tx, f.Run)
+	if errors.Is(err, semel.ErrNotFound) {
+		return &verdict{&lostError{f}}
+	}
 	if err != nil {
 		return err
 	}
@@ -198,7 +226,7 @@ func ended(r *semel.Run, f semel.RunFence, n *semel.RunNext) error {
 	switch {
 	case holds(r, f):
 		return fmt.Errorf("run %s: nobody asks it to stop any more: %w", f.Run, semel.ErrStale)
-	case r.Attempt == f.Attempt && r.LeaseUntil.IsZero() && (r.State == n.State || r.State == semel.RunHeld && r.Paused):
+	case r.Attempt == f.Attempt && r.LeaseUntil.IsZero() && (r.State == n.State || r.Paused && !n.State.Ended()):
 		return nil
 	}
 	return &lostError{f}
@@ -214,14 +242,15 @@ func (s *Store) lockWaits(ctx context.Context, tx pgx.Tx, f semel.RunFence, wait
 		w := &waits[i]
 		switch w.Kind {
 		case semel.WaitApproval:
-			if err := s.ask(ctx, tx, f, w); err != nil {
+			if err := s.standing(ctx, tx, f, w); err != nil {
 				return err
 			}
 		case semel.WaitRun:
 			if err := s.startChild(ctx, tx, f, w); err != nil {
 				return err
 			}
-		case semel.WaitTime, semel.WaitEvent, semel.WaitOperation, semel.WaitPerson:
+		case semel.WaitOperation:
+		case semel.WaitTime, semel.WaitEvent, semel.WaitPerson:
 			continue
 		}
 		targets = append(targets, w)
@@ -239,10 +268,7 @@ set tied = true
 where id = $1::uuid`
 	var batch pgx.Batch
 	for _, w := range targets {
-		sql := lockApproval
-		if w.Kind == semel.WaitRun {
-			sql = tieRun
-		}
+		sql := map[semel.WaitKind]string{semel.WaitApproval: lockApproval, semel.WaitRun: tieRun, semel.WaitOperation: watch}[w.Kind]
 		batch.Queue(sql, [16]byte(w.Target))
 	}
 	if batch.Len() == 0 {

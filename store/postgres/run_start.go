@@ -14,18 +14,20 @@ import (
 )
 
 // insertRun starts a run, unless there is one of its workflow and key. $14 is
-// when it may begin; with attempt 1, $12, a worker holds it from the beginning.
+// when it may begin; with attempt 1, $12, a worker holds it from the beginning,
+// unless that is later.
 // Its arguments suit every driver.
 const insertRun = `
 insert into semel.run
   (id, created_at, updated_at, workflow, version, definition, key, input, fingerprint, trigger, priority, parent, parent_step,
    attempt, claimed_by, state, due_at, lease_until)
 select $1::uuid, clock.now, clock.now, $2::text, $3::integer, $4::text, $5::text, $6::bytea, $7::bytea, $8::bytea,
-  $9::smallint, $10::uuid, $11::text, $12::integer, $13::text,
-  case when $12::integer = 0 and $14::timestamptz > clock.now then 'waiting' else 'running' end,
-  case when $12::integer > 0 then clock.now + $15::interval else coalesce($14::timestamptz, clock.now) end,
-  case when $12::integer > 0 then clock.now + $15::interval end
-from (select clock_timestamp() + $16::interval as now) as clock
+  $9::smallint, $10::uuid, $11::text, $12::integer * at_once, case at_once when 1 then $13::text else '' end,
+  case at_once when 1 then 'running' else 'waiting' end,
+  case $12::integer * at_once when 1 then clock.now + $15::interval else coalesce($14::timestamptz, clock.now) end,
+  case $12::integer * at_once when 1 then clock.now + $15::interval end
+from (select clock_timestamp() + $16::interval as now) as clock,
+  lateral (select case when $14::timestamptz > clock.now then 0 else 1 end as at_once) as begun
 on conflict do nothing
 returning created_at, false`
 
@@ -83,7 +85,7 @@ func (b *beginning) run(at time.Time) semel.Run {
 		State: semel.RunRunning, DueAt: at, CreatedAt: at, UpdatedAt: at,
 	}
 	switch {
-	case b.claim != nil:
+	case b.claim != nil && !b.At.After(at):
 		r.Attempt, r.By, r.LeaseUntil = 1, b.claim.By, at.Add(micros(b.claim.Lease))
 		r.DueAt = r.LeaseUntil
 	case !b.At.IsZero():
@@ -114,7 +116,12 @@ func (s *Store) Start(ctx context.Context, n semel.NewRun, claim *semel.RunClaim
 	if errors.Is(err, semel.ErrNotFound) {
 		return semel.Run{}, false, takenID(b.ID)
 	}
-	return found, !r.doubt || found.ID != b.ID, err
+	return found, !b.mine(&found), err
+}
+
+// mine reports whether r is what an earlier call of the same start made.
+func (b *beginning) mine(r *semel.Run) bool {
+	return r.ID == b.ID && (b.claim == nil || r.Attempt == 1 && r.By == b.claim.By && r.State == semel.RunRunning && !r.LeaseUntil.IsZero())
 }
 
 func takenID(id semel.ID) error {
@@ -142,7 +149,7 @@ func startIn(row func(sql string, args ...any) scanner, b beginning, offset time
 	if errors.Is(err, none) {
 		err = &verdict{takenID(b.ID)}
 	}
-	return found, true, err
+	return found, !b.mine(&found), err
 }
 
 // mint makes an ID by the store's clock, as far as this process knows it.

@@ -13,15 +13,14 @@ import (
 
 // reschedule replaces the schedules of a workflow. One that stays keeps where
 // it stands; one whose ticks change is looked at again now.
-func (s *Store) reschedule(ctx context.Context, tx pgx.Tx, d *semel.WorkflowDefinition) error {
+func reschedule(ctx context.Context, tx pgx.Tx, d *semel.WorkflowDefinition, now time.Time) error {
 	const remove = `
 delete from semel.schedule
 where workflow = $1::text
   and name <> all($2::text[])`
 	const upsert = `
 insert into semel.schedule as s (workflow, name, version, cron, zone, missed, input, seen, next_at)
-select $1::text, $2::text, $3::integer, $4::text, $5::text, $6::text, $7::bytea, clock.now, clock.now
-from (select clock_timestamp() + $8::interval as now) as clock
+values ($1::text, $2::text, $3::integer, $4::text, $5::text, $6::text, $7::bytea, $8::timestamptz, $8::timestamptz)
 on conflict (workflow, name) do update
 set version = excluded.version, cron = excluded.cron, zone = excluded.zone, missed = excluded.missed, input = excluded.input,
   next_at = case
@@ -35,7 +34,7 @@ set version = excluded.version, cron = excluded.cron, zone = excluded.zone, miss
 		return err
 	}
 	for _, sch := range d.Schedules {
-		if _, err := tx.Exec(ctx, upsert, d.Name, sch.Name, d.Version, sch.Cron, sch.Zone, sch.Missed, notNil(sch.Input), s.offset()); err != nil {
+		if _, err := tx.Exec(ctx, upsert, d.Name, sch.Name, d.Version, sch.Cron, sch.Zone, sch.Missed, notNil(sch.Input), now); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,8 @@ func TestMain(m *testing.M) { postgrestest.Main(m) }
 
 func TestConformance(t *testing.T) { storetest.Test(t, harness) }
 
+func TestRunConformance(t *testing.T) { storetest.TestRuns(t, harness) }
+
 // harness is a fresh database on the shared server.
 func harness(t *testing.T) storetest.Harness {
 	url := migrated(t)
@@ -39,7 +41,28 @@ func harness(t *testing.T) storetest.Harness {
 				s.Shift(d)
 			}
 		},
+		Transaction: func(t *testing.T, do func(storetest.Outbox) error) error { return outbox(t, url, do) },
 	}
+}
+
+// outbox is a transaction of the caller, who has no store.
+func outbox(t *testing.T, url string, do func(storetest.Outbox) error) error {
+	t.Helper()
+	tx, err := session(t, url).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(t.Context()) // does nothing after a commit
+	err = do(storetest.Outbox{
+		Start: func(ctx context.Context, n semel.NewRun) (semel.Run, bool, error) {
+			return postgres.StartTx(ctx, tx, n)
+		},
+		Send: func(ctx context.Context, e semel.InboxEvent) error { return postgres.SendTx(ctx, tx, e) },
+	})
+	if err != nil {
+		return err
+	}
+	return tx.Commit(t.Context())
 }
 
 // migrated is the URL of a fresh database with the schema.

@@ -26,6 +26,7 @@ func (s *Store) transact(ctx context.Context, doing string, do func(tx pgx.Tx, d
 		doubt = doubt || fate == doubtful
 		switch {
 		case fate == refused && passing(err) && tries <= 10:
+		case stateOf(err) == stateLockTimeout && tries <= 5:
 		case (doubt || tries <= 5 && again(err)) && ctx.Err() == nil && time.Now().Before(deadline) && !everyones(err):
 		case doubt:
 			return unconfirmed(doing, err)
@@ -57,5 +58,8 @@ func (s *Store) transaction(ctx context.Context, do func(tx pgx.Tx) error) error
 	if err := do(tx); err != nil {
 		return &refusal{err} // nothing is committed
 	}
-	return tx.Commit(ctx)
+	if err := tx.Commit(ctx); err != nil {
+		return &commitError{err}
+	}
+	return nil
 }

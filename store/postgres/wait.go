@@ -35,7 +35,6 @@ where r.id = $1::uuid
   and r.attempt = $2::integer
   and r.lease_until is null
   and r.ended_at is null
-  and (r.due_at is null or r.due_at > r.updated_at)
   and (` + anyOver + `)`
 
 const anyOver = `exists (

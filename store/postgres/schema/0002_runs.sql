@@ -4,6 +4,7 @@
 -- ascending IDs, so the index stays warm.
 alter table semel.operation add column run_id uuid;
 alter table semel.operation add column step text collate "C";
+alter table semel.operation add column watched boolean not null default false; -- a run may wait for it
 
 create index operation_run on semel.operation (run_id) where run_id is not null;
 
