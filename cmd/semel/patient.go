@@ -80,20 +80,25 @@ func (s *patientStore) Events(ctx context.Context, id semel.ID) ([]semel.Event, 
 	return within(ctx, func(ctx context.Context) ([]semel.Event, error) { return s.Store.Events(ctx, id) })
 }
 
-// List lists operations. However long the list is, the next one has to come in
-// time; the reader of the list may take as long as it likes.
+// List lists operations.
 func (s *patientStore) List(ctx context.Context, f semel.Filter) iter.Seq2[semel.Operation, error] {
-	return func(yield func(semel.Operation, error) bool) {
+	return each(ctx, func(ctx context.Context) iter.Seq2[semel.Operation, error] { return s.Store.List(ctx, f) })
+}
+
+// each reads a list. However long it is, the next one has to come in time; the
+// reader of the list may take as long as it likes.
+func each[T any](ctx context.Context, list func(context.Context) iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		silent := time.AfterFunc(answering, func() { cancel(fmt.Errorf("the database did not answer within %v", answering)) })
 		defer silent.Stop()
-		for o, err := range s.Store.List(ctx, f) {
+		for v, err := range list(ctx) {
 			silent.Stop()
 			if err != nil && ctx.Err() != nil {
 				err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 			}
-			if !yield(o, err) {
+			if !yield(v, err) {
 				return
 			}
 			silent.Reset(answering)

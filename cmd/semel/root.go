@@ -18,6 +18,9 @@ An operation is in one of four states:
   outcome unknown          it may have happened; Semel does the next safe thing,
                            or says what a person must find out
 
+Operations are also the steps of runs: semel run shows what runs do, wait for and
+need; semel event and semel approve let them go on; semel schedule starts them.
+
 Exit codes:
 
   0  completed                    4  refused: conflict, expired, unsafe, incident
@@ -35,7 +38,8 @@ const rootExamples = `  # Charge once, however often cron runs this. The provide
   semel do --key report-2026-03-01 -- ./send-report.sh 2026-03-01
 
   # What needs a person, and why.
-  semel op list --state unknown`
+  semel op list --state unknown
+  semel run list --state held`
 
 func newRoot(sh *shell) *cobra.Command {
 	root := &cobra.Command{
@@ -64,7 +68,7 @@ func newRoot(sh *shell) *cobra.Command {
 	flags.StringVar(&sh.config, "config", "", "file with named connections (env SEMEL_CONFIG; default semel.yaml beside the database)")
 	flags.StringVar(&sh.output, "output", "table", "table or json")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newDo(sh), newOp(sh), newSandbox(sh), newDemo(sh), newMigrate(sh), newStore(sh), newVersion(sh))
+	root.AddCommand(newDo(sh), newOp(sh), newRun(sh), newEvent(sh), newApproval(sh), newApprove(sh), newReject(sh), newSchedule(sh), newSandbox(sh), newDemo(sh), newMigrate(sh), newStore(sh), newVersion(sh))
 	return root
 }
 

@@ -64,7 +64,7 @@ func TestScripts(t *testing.T) {
 				Dir: filepath.Join("testdata", "script"), UpdateScripts: *update, RequireUniqueNames: true,
 				Setup:     func(env *testscript.Env) error { return prepare(env, newDatabase) },
 				Condition: func(c string) (bool, error) { return c == store, nil },
-				Cmds:      map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "ledger": ledger, "normal": normal},
+				Cmds:      map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "ledger": ledger, "normal": normal, "worker": worker},
 			})
 		})
 	}
@@ -135,6 +135,9 @@ var (
 	refs   = regexp.MustCompile(`(ch|tr|msg)_[0-9a-f]{20}`)
 	sizes  = regexp.MustCompile(`\d+ bytes`)
 	agos   = regexp.MustCompile(`\d+s ago`)
+	ins    = regexp.MustCompile(`in [0-9smhd]+\)`)
+	by     = regexp.MustCompile(`, by \S+@\S+`)
+	afters = regexp.MustCompile(`after \d+s`)
 	bys    = regexp.MustCompile(`"by":"[^"]*"`)
 )
 
@@ -154,6 +157,9 @@ func normal(ts *testscript.TestScript, neg bool, args []string) {
 	text = print1.ReplaceAllString(text, `"fingerprint":"FINGERPRINT"`)
 	text = bys.ReplaceAllString(text, `"by":"WHO"`)
 	text = refs.ReplaceAllString(text, "${1}_REFERENCE")
+	text = ins.ReplaceAllString(text, "in TIME)")
+	text = by.ReplaceAllString(text, ", by WHO")
+	text = afters.ReplaceAllString(text, "after N s")
 	text = agos.ReplaceAllString(text, "N s ago")
 	text = sizes.ReplaceAllString(text, "N bytes")
 	lines := strings.Split(text, "\n")
