@@ -203,8 +203,10 @@ func (c *change) update(w *writer, after semel.Operation) error {
 		}
 	}
 	c.after = after
-	if err := wake(context.Background(), w, id, c.at); err != nil {
-		return err
+	if w.awaited {
+		if err := wake(context.Background(), w, id, c.at); err != nil {
+			return err
+		}
 	}
 	if c.Event.Kind == semel.EvExpired {
 		return w.expire(id)

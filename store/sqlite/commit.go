@@ -247,7 +247,7 @@ func (s *Store) write(batch []*entry) ([]error, stamp, error) {
 	if st.schema > s.latest {
 		return nil, st, fmt.Errorf("%w: %w", semel.ErrUnavailable, newerSchema(s.path, st.schema))
 	}
-	w.refusal = nil
+	w.refusal, w.awaited = nil, st.awaited
 	if st.suspect != 0 {
 		w.refusal = s.suspicion(st)
 	}

@@ -52,7 +52,7 @@ func SendTx(ctx context.Context, tx *sql.Tx, e semel.InboxEvent) error {
 // needs.
 func stampTx(ctx context.Context, tx *sql.Tx) (int64, error) {
 	var st stamp
-	err := tx.QueryRowContext(ctx, stampStore, time.Now().UnixNano()).Scan(&st.clock, &st.suspect, &st.schema)
+	err := tx.QueryRowContext(ctx, stampStore, time.Now().UnixNano()).Scan(&st.clock, &st.suspect, &st.schema, &st.awaited)
 	switch latest := len(migrations()); {
 	case errors.Is(err, sql.ErrNoRows):
 		return 0, errors.New("this database is not Semel's: it has no row in the table store")

@@ -88,7 +88,7 @@ func (e *ending) ended(ctx context.Context, s session) (bool, error) {
 
 // end writes the end of an execution. An error that is an answer must take
 // back what was written.
-func (e *ending) end(ctx context.Context, s session, h *holding, at int64) error {
+func (e *ending) end(ctx context.Context, s *writer, h *holding, at int64) error {
 	asked := e.State == semel.RunCancelled && h.cancel || e.State == semel.RunHeld && h.pausedBy.Valid
 	if e.Stopped && !asked {
 		return &answer{fmt.Sprintf("nobody asks run %s to stop any more", e.Run), semel.ErrStale}

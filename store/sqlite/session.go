@@ -33,7 +33,7 @@ func (s *statements) prepare(ctx context.Context, text string) (*sql.Stmt, error
 	if stmt := s.prepared[text]; stmt != nil {
 		return stmt, nil
 	}
-	stmt, err := s.conn.PrepareContext(ctx, text) //nolint:sqlclosecheck // close closes all of s.prepared
+	stmt, err := s.conn.PrepareContext(ctx, text)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (s *statements) prepare(ctx context.Context, text string) (*sql.Stmt, error
 }
 
 func (s *statements) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
-	stmt, err := s.prepare(ctx, text)
+	stmt, err := s.prepare(ctx, text) //nolint:sqlclosecheck // close closes all of s.prepared
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (s *statements) ExecContext(ctx context.Context, text string, args ...any) 
 }
 
 func (s *statements) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
-	stmt, err := s.prepare(ctx, text)
+	stmt, err := s.prepare(ctx, text) //nolint:sqlclosecheck // close closes all of s.prepared
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func newWaiting(wt semel.RunWait, run semel.ID, now int64) (*waiting, error) {
 
 // begin writes the wait, with what it asks for or starts, and reports whether
 // it is over already.
-func (w *waiting) begin(ctx context.Context, s session, h *holding, at int64) (over bool, err error) {
+func (w *waiting) begin(ctx context.Context, s *writer, h *holding, at int64) (over bool, err error) {
 	target := w.Target
 	switch {
 	case w.child != nil:
@@ -91,6 +91,7 @@ func (w *waiting) begin(ctx context.Context, s session, h *holding, at int64) (o
 	if err != nil {
 		return false, err
 	}
+	s.awaited = true
 	if !w.Until.IsZero() && !w.Until.After(fromNano(at)) {
 		return true, nil
 	}

@@ -27,6 +27,9 @@ type writer struct {
 	// refusal is why no claim is made in this transaction: a restored backup
 	// waits to be accepted.
 	refusal error
+	// awaited: some run waits for an operation, so changes of operations may
+	// wake it.
+	awaited bool
 }
 
 // stamp is what the row of the store says at the beginning of a transaction.
@@ -34,6 +37,7 @@ type stamp struct {
 	clock   int64
 	suspect int64 // since when a restored backup waits to be accepted, 0 for not
 	schema  int
+	awaited bool // some run waits for an operation, an approval or a run
 }
 
 // stampStore takes the time of a transaction: it never runs back, whichever
@@ -43,7 +47,8 @@ const stampStore = `
 	set clock = max(clock, ?)
 	returning clock,
 		coalesce(suspect_at, 0),
-		(select max(version_id) from goose_db_version where is_applied)`
+		(select max(version_id) from goose_db_version where is_applied),
+		exists (select 1 from wait where target is not null)`
 
 func openWriter(ctx context.Context, path string) (*writer, error) {
 	db, err := connect(ctx, path, "&_pragma=busy_timeout(0)&_pragma=synchronous(full)&_pragma=wal_autocheckpoint(4000)&_pragma=cache_size(-16000)&_pragma=journal_size_limit(67108864)", 1)
@@ -124,7 +129,7 @@ func (w *writer) row(s *sql.Stmt, args ...any) *sql.Row {
 
 func (w *writer) stamp(now int64) (stamp, error) {
 	var st stamp
-	err := w.row(w.stamped, now).Scan(&st.clock, &st.suspect, &st.schema)
+	err := w.row(w.stamped, now).Scan(&st.clock, &st.suspect, &st.schema, &st.awaited)
 	return st, err
 }
 

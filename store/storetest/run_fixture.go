@@ -199,7 +199,7 @@ func wantRunStateError(t tb, what string, err error) {
 }
 
 func event(id, match string) semel.InboxEvent {
-	return semel.InboxEvent{ID: id, Name: "paid", Match: match, Data: []byte(fmt.Sprintf(`{"id":%q}`, id)), By: "bank"}
+	return semel.InboxEvent{ID: id, Name: "paid", Match: match, Data: fmt.Appendf(nil, `{"id":%q}`, id), By: "bank"}
 }
 
 func send(t tb, s RunStore, e semel.InboxEvent) {

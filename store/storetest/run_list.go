@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -31,9 +32,9 @@ func testListRuns(t *testing.T, h Harness) {
 	list := func(f semel.RunFilter, matches func(int, semel.Run) bool, also ...semel.ID) {
 		t.Helper()
 		want := append([]semel.ID{}, also...)
-		for i := len(runs) - 1; i >= 0; i-- {
-			if matches(i, runs[i]) && (f.Limit == 0 || len(want) < f.Limit) {
-				want = append(want, runs[i].ID)
+		for i, r := range slices.Backward(runs) {
+			if matches(i, r) && (f.Limit == 0 || len(want) < f.Limit) {
+				want = append(want, r.ID)
 			}
 		}
 		var got []semel.Run
@@ -65,7 +66,8 @@ func testListRuns(t *testing.T, h Harness) {
 	list(semel.RunFilter{Event: "paid", Match: "a"}, none, waiting.ID)
 	list(semel.RunFilter{Event: "paid", Match: "b"}, none)
 	list(semel.RunFilter{Since: since.Add(time.Hour)}, none)
-	for range s.ListRuns(t.Context(), semel.RunFilter{}) {
+	for _, err := range s.ListRuns(t.Context(), semel.RunFilter{}) {
+		wantErr(t, "a listing that is left", err, nil)
 		break
 	}
 }
