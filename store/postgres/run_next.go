@@ -69,8 +69,8 @@ from next`
 const (
 	lone     = "\n    and (not $5::boolean or not r.tied)"
 	loneEnd  = nextRun + lone + returningNext + answerNext
-	loneNext = nextRun + lone + returningNext + notedNext + answerNext
-	tiedNext = nextRun + returningNext + notedNext + answerNext
+	loneNext = nextRun + lone + returningNext + notedNext + waitingNext + answerNext
+	tiedNext = nextRun + returningNext + notedNext + waitingNext + answerNext
 )
 
 func nextArgs(f semel.RunFence, n *semel.RunNext, offset time.Duration) []any {
@@ -104,17 +104,17 @@ where id = $1::uuid`
 // ending is the statements of an end that may share a transaction with others,
 // and those that go before it.
 func (s *Store) ending(f semel.RunFence, n *semel.RunNext) (before, statements []statement) {
-	next := statement{sql: loneNext, args: nextArgs(f, n, s.offset())}
+	next := statement{sql: loneEnd, args: nextArgs(f, n, s.offset())}
 	if n.State == semel.RunCompleted {
-		next.sql = loneEnd
+		return nil, []statement{next}
 	}
+	var waits []semel.RunWait
+	if !n.State.Ended() {
+		waits = n.Waits
+	}
+	next.sql, next.args = loneNext, append(next.args, waitArgs(waits)...)
 	statements = []statement{next}
-	if n.State.Ended() {
-		return nil, statements
-	}
-	for i := range n.Waits {
-		w := &n.Waits[i]
-		statements = append(statements, statement{sql: insertWait, args: waitArgs(f, i, w), exec: true})
+	for _, w := range waits {
 		if w.Kind == semel.WaitOperation {
 			before = append(before, statement{sql: watch, args: []any{[16]byte(w.Target)}, exec: true})
 		}
@@ -152,7 +152,7 @@ func (s *Store) nextAlone(ctx context.Context, f semel.RunFence, n semel.RunNext
 		}
 		var at time.Time
 		var flag bool
-		err := tx.QueryRow(ctx, tiedNext, nextArgs(f, &n, s.offset())...).Scan(&at, &flag)
+		err := tx.QueryRow(ctx, tiedNext, append(nextArgs(f, &n, s.offset()), waitArgs(n.Waits)...)...).Scan(&at, &flag)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
 			return s.notEnded(ctx, tx, f, &n)
@@ -167,7 +167,7 @@ func (s *Store) nextAlone(ctx context.Context, f semel.RunFence, n semel.RunNext
 	})
 }
 
-// suspend writes the waits of a run and looks whether one is over already.
+// suspend asks for what a run waits for and looks whether a wait is over already.
 func (s *Store) suspend(ctx context.Context, tx pgx.Tx, f semel.RunFence, waits []semel.RunWait, at time.Time) error {
 	const tie = `
 update semel.run
@@ -176,7 +176,6 @@ where id = $1::uuid
   and not tied`
 	var batch pgx.Batch
 	for i := range waits {
-		batch.Queue(insertWait, waitArgs(f, i, &waits[i])...)
 		if waits[i].Kind == semel.WaitApproval && waits[i].Approval != nil {
 			args, err := askArgs(f, &waits[i], at)
 			if err != nil {

@@ -9,22 +9,31 @@ import (
 	"github.com/semel-dev/semel"
 )
 
-// insertWait writes what the execution that just ended waits for.
-const insertWait = `
-insert into semel.wait (run_id, seq, path, kind, until, event, match, target, version, person, since, reason)
-select r.id, $3::integer, $4::text, $5::text, $6::timestamptz, $7::text, $8::text, $9::uuid, $10::integer, $11::boolean,
-  coalesce($12::timestamptz, r.updated_at), $13::text
-from semel.run as r
-where r.id = $1::uuid
-  and r.attempt = $2::integer
-  and r.lease_until is null
-on conflict do nothing`
+// waitingNext writes what the execution that just ended waits for. The rows
+// before it go in the same statement, so none of the two may have a key that
+// the caller gives.
+const waitingNext = `, waiting as (
+  insert into semel.wait (run_id, path, kind, until, event, match, target, version, person, since, reason)
+  select next.id, w.path, w.kind, w.until, w.event, w.match, w.target, w.version, w.person, coalesce(w.since, next.updated_at), w.reason
+  from next,
+    unnest($13::text[], $14::text[], $15::timestamptz[], $16::text[], $17::text[], $18::uuid[], $19::integer[], $20::boolean[],
+      $21::timestamptz[], $22::text[]) with ordinality
+      as w (path, kind, until, event, match, target, version, person, since, reason, place)
+  order by w.place
+)`
 
-func waitArgs(f semel.RunFence, seq int, w *semel.RunWait) []any {
-	return []any{
-		[16]byte(f.Run), f.Attempt, seq, w.Path, string(w.Kind), instant(w.Until), w.Event, w.Match, uuid(w.Target), w.Version, w.Person,
-		instant(w.Since), w.Reason,
+// waitArgs are the columns of the waits.
+func waitArgs(waits []semel.RunWait) []any {
+	n := len(waits)
+	path, kind, event, match, reason := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	until, since := make([]pgtype.Timestamptz, n), make([]pgtype.Timestamptz, n)
+	target, version, person := make([]pgtype.UUID, n), make([]int, n), make([]bool, n)
+	for i, w := range waits {
+		path[i], kind[i], event[i], match[i], reason[i] = w.Path, string(w.Kind), w.Event, w.Match, w.Reason
+		until[i], since[i] = instant(w.Until), instant(w.Since)
+		target[i], version[i], person[i] = uuid(w.Target), w.Version, w.Person
 	}
+	return []any{path, kind, until, event, match, target, version, person, since, reason}
 }
 
 // lookAgain makes the run due if a wait of it is over already.

@@ -68,7 +68,7 @@ alter table semel.step alter column result set storage external;
 -- What suspended runs wait for.
 create table semel.wait (
   run_id  uuid not null,
-  seq     integer not null,
+  seq     bigint generated always as identity,
   path    text collate "C" not null,
   kind    text collate "C" not null,
   until   timestamptz,
