@@ -73,7 +73,7 @@ func TestC26DeliveredIsCommitted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close() //nolint:errcheck // nothing is under way
+	defer db.Close()
 	const writers, messages = 20, 400
 	db.SetMaxOpenConns(writers)
 	var mu sync.Mutex
