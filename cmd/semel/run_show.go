@@ -130,7 +130,7 @@ func (sh *shell) tellRun(w io.Writer, s *runStory, all bool) {
 	if len(a.next) > 0 {
 		fmt.Fprintln(w, "\nWhat you can do")
 		for _, line := range a.next {
-			fmt.Fprintf(w, "  %s\n", line)
+			fmt.Fprintf(w, "  %s\n", oneLine(line))
 		}
 	}
 }
@@ -308,7 +308,7 @@ func (d *drawing) counts(n *node) string {
 	for _, c := range n.children {
 		count[c.standing(d.now)]++
 	}
-	text := fmt.Sprintf("[%d of %d done", count[isDone], len(n.children))
+	parts := []string{fmt.Sprintf("%d of %d done", count[isDone], len(n.children))}
 	for _, part := range []struct {
 		at        standing
 		one, many string
@@ -323,10 +323,10 @@ func (d *drawing) counts(n *node) string {
 		switch n := count[part.at]; n {
 		case 0:
 		case 1:
-			text += ", 1 " + part.one
+			parts = append(parts, "1 "+part.one)
 		default:
-			text += fmt.Sprintf(", %d %s", n, part.many)
+			parts = append(parts, fmt.Sprintf("%d %s", n, part.many))
 		}
 	}
-	return text + "]"
+	return "[" + strings.Join(parts, ", ") + "]"
 }

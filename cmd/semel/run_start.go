@@ -306,7 +306,7 @@ func (sh *shell) showStart(ctx context.Context, k *keeper, r *semel.Run, existin
 func (sh *shell) runTable(r *semel.Run, now time.Time) error {
 	out := &tolerant{to: sh.out}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "run\t%s\nworkflow\t%s\nkey\t%s\nstate\t%s\n", r.ID, refOf(r), oneLine(string(r.Key)), sh.paintedRun(r, runWord(r, now)))
+	fmt.Fprintf(table, "run\t%s\nworkflow\t%s\nkey\t%s\nstate\t%s\n", r.ID, oneLine(refOf(r)), oneLine(string(r.Key)), sh.paintedRun(r, runWord(r, now)))
 	if len(r.Result) > 0 {
 		fmt.Fprintf(table, "result\t%s\n", cut(oneLine(string(r.Result)), 200))
 	}

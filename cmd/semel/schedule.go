@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/semel-dev/semel"
-	"github.com/semel-dev/semel/engine"
 	"github.com/semel-dev/semel/schedule"
 )
 
@@ -170,7 +169,7 @@ func nextWords(s *semel.ScheduleState, now time.Time) (local, utc string) {
 }
 
 // findSchedule finds one schedule; the name may be left out where there is one.
-func (sh *shell) findSchedule(ctx context.Context, k *keeper, cmd *cobra.Command, args []string) (semel.ScheduleState, error) {
+func (sh *shell) findSchedule(ctx context.Context, k *keeper, args []string) (semel.ScheduleState, error) {
 	all, err := k.Schedules(ctx)
 	if err != nil {
 		return semel.ScheduleState{}, err
@@ -209,166 +208,10 @@ func (sh *shell) withSchedule(work func(ctx context.Context, k *keeper, s *semel
 			return err
 		}
 		defer sh.shut("the database", k.Close)
-		s, err := sh.findSchedule(cmd.Context(), k, cmd, args)
+		s, err := sh.findSchedule(cmd.Context(), k, args)
 		if err != nil {
 			return err
 		}
 		return work(cmd.Context(), k, &s)
 	})
-}
-
-func newScheduleNext(sh *shell) *cobra.Command {
-	var n int
-	cmd := &cobra.Command{
-		Use: "next WORKFLOW [SCHEDULE]", Short: "Show the next ticks of a schedule",
-		Long: `Show the next ticks of a schedule: the time in its zone, in UTC, and the key of
-the run. Where the clocks change, this shows what happens: a repeated hour starts
-no second run of a schedule with a fixed hour, and a skipped one still starts it.`,
-		Example: "  semel schedule next billing --ticks 10", Args: scheduleNamed,
-	}
-	cmd.Flags().IntVar(&n, "ticks", 5, "how many, at most 1000")
-	cmd.RunE = sh.withSchedule(func(ctx context.Context, k *keeper, s *semel.ScheduleState) error {
-		if n < 1 || n > 1000 {
-			return usagef("--ticks %d: give 1 to 1000", n)
-		}
-		spec, err := schedule.Parse(s.Cron, s.Zone)
-		if err != nil {
-			return err
-		}
-		now, err := k.Now(ctx)
-		if err != nil {
-			return err
-		}
-		ticks := []*tickJSON{}
-		for at := now; len(ticks) < n; {
-			t, ok := spec.Next(at)
-			if !ok {
-				break
-			}
-			ticks, at = append(ticks, describeTick(s, t)), t.At
-		}
-		return sh.showTicks(s, ticks)
-	})
-	return cmd
-}
-
-func (sh *shell) showTicks(s *semel.ScheduleState, ticks []*tickJSON) error {
-	if sh.json() {
-		return sh.print(struct {
-			Workflow string      `json:"workflow"`
-			Name     string      `json:"name"`
-			Ticks    []*tickJSON `json:"ticks"`
-		}{s.Workflow, s.Name, ticks})
-	}
-	out := &tolerant{to: sh.out}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "IN ITS ZONE\tIN UTC\tKEY OF THE RUN")
-	for _, t := range ticks {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", t.Local, moment(*t.At), oneLine(t.Key))
-	}
-	_ = table.Flush() // the writer keeps its error
-	if out.err != nil {
-		return fmt.Errorf("write to stdout: %w", out.err)
-	}
-	if s.Paused {
-		sh.say("it is paused by %s: none of these starts a run until semel schedule resume", orNone(s.PausedBy))
-	}
-	return nil
-}
-
-func newSchedulePause(sh *shell) *cobra.Command {
-	return sh.schedulePause("pause", "Let a schedule start no runs until it is resumed", `Let a schedule start no runs until semel schedule resume. Runs that it has started
-go on. Its ticks meanwhile are missed ones: when it is resumed, its workflow says
-whether they are skipped, made up for once, or all.
-
-Pausing twice is no mistake: the exit code is 0.`, true)
-}
-
-func newScheduleResume(sh *shell) *cobra.Command {
-	return sh.schedulePause("resume", "Let a paused schedule go on", `Let a paused schedule go on. What becomes of the ticks meanwhile is what its
-workflow says about missed ones: skipped, made up for once, or all.
-
-Resuming twice is no mistake: the exit code is 0.`, false)
-}
-
-func (sh *shell) schedulePause(use, short, long string, pause bool) *cobra.Command {
-	var by string
-	cmd := &cobra.Command{
-		Use: use + " WORKFLOW [SCHEDULE]", Short: short, Long: long, Example: "  semel schedule " + use + " billing", Args: scheduleNamed,
-	}
-	cmd.Flags().StringVar(&by, "by", person(), "who decides")
-	cmd.Flags().Lookup("by").DefValue = "user@host"
-	cmd.RunE = sh.withSchedule(func(ctx context.Context, k *keeper, s *semel.ScheduleState) error {
-		said := map[bool]string{true: "paused", false: "it goes on"}[pause]
-		if s.Paused == pause {
-			said = map[bool]string{true: "it was paused before, by " + orNone(s.PausedBy) + "; nothing was changed", false: "it is not paused; nothing was changed"}[pause]
-		} else {
-			if err := k.PauseSchedule(ctx, s.Workflow, s.Name, pause, by); err != nil {
-				return err
-			}
-			s.Paused, s.PausedBy = pause, by
-		}
-		now, err := k.Now(ctx)
-		if err != nil {
-			return err
-		}
-		if sh.json() {
-			return sh.print(describeSchedule(s))
-		}
-		if err := sh.listSchedules([]semel.ScheduleState{*s}, now); err != nil {
-			return err
-		}
-		sh.say("%s", said)
-		return nil
-	})
-	return cmd
-}
-
-func newScheduleTrigger(sh *shell) *cobra.Command {
-	var key string
-	cmd := &cobra.Command{
-		Use: "trigger WORKFLOW [SCHEDULE] --key K", Short: "Start a run by hand, as a tick would",
-		Long: `Start a run by hand as a tick of the schedule would, with its input, now. The
-schedule itself stays as it is: its next tick starts another run.
-
-The key of the run is "manual K", so that typing this twice is one run, and no
-tick is taken for it. Give a K that says why, such as a ticket.`,
-		Example: "  semel schedule trigger billing --key OPS-4417", Args: scheduleNamed,
-	}
-	cmd.Flags().Var(&onceText{to: &key}, "key", "what names this one run")
-	find := sh.withSchedule(func(ctx context.Context, k *keeper, s *semel.ScheduleState) error {
-		return sh.trigger(ctx, k, s, key)
-	})
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if key == "" {
-			return usagef("--key is missing: it tells this run from others that are started by hand, and typing it twice is one run")
-		}
-		return find(cmd, args)
-	}
-	return cmd
-}
-
-func (sh *shell) trigger(ctx context.Context, k *keeper, s *semel.ScheduleState, key string) error {
-	now, err := k.Now(ctx)
-	if err != nil {
-		return err
-	}
-	t := semel.Tick{At: now, Label: "manual " + key, Date: now.Format(time.DateOnly)}
-	if zone, err := time.LoadLocation(s.Zone); err == nil {
-		t.Date = now.In(zone).Format(time.DateOnly)
-	}
-	n := semel.NewRun{
-		Workflow: s.Workflow, Version: s.Version, Definition: s.Definition, Key: semel.Key(t.Label), Input: s.Input,
-		Trigger: semel.Trigger{Kind: semel.ByPerson, By: person(), Tick: &t},
-	}
-	e, err := sh.engine(ctx, k, engine.Options{})
-	if err != nil {
-		return err
-	}
-	defer sh.shut("the engine", func() error { return e.Close(ctx) })
-	r, existing, err := e.Start(ctx, n)
-	if err != nil {
-		return sh.startError(err, &n)
-	}
-	return sh.showStart(ctx, k, &r, existing, false)
 }

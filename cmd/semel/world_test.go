@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"time"
@@ -128,7 +127,7 @@ func pass(db string, b bank, later time.Duration) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	store.Shift(later)
-	e, err := engine.New(ctx, store, engine.Options{Name: "worker-1", Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	e, err := engine.New(ctx, store, engine.Options{Name: "worker-1", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
