@@ -49,7 +49,7 @@ const (
 	ApprovalGiven    ApprovalState = "approved"
 	ApprovalRejected ApprovalState = "rejected"
 	ApprovalRevoked  ApprovalState = "revoked" // given and taken back
-	ApprovalClosed   ApprovalState = "closed"  // nobody waits for it any more
+	ApprovalClosed   ApprovalState = "closed"  // nobody decided in time, or the run has ended
 )
 
 // Approval is one question to a person about one exact request.
@@ -87,7 +87,9 @@ func ApprovalDigest(scope Scope, key Key, fp Fingerprint) string {
 
 // Decision is a person's answer to an Approval.
 type Decision struct {
-	State  ApprovalState // ApprovalGiven, ApprovalRejected or ApprovalRevoked
+	// State is ApprovalGiven, ApprovalRejected or ApprovalRevoked, or, from the
+	// run that asked, ApprovalClosed.
+	State  ApprovalState
 	By     string
 	Reason string
 	// Digest is what the person saw: another one refuses the decision.

@@ -177,10 +177,10 @@ func problemOf(a *semel.Approval, d semel.Decision) string {
 	name := "approval " + a.ID.String()
 	decided := fmt.Sprintf(" by %s at %s", a.By, a.DecidedAt.Format(time.RFC3339))
 	switch {
-	case d.State != semel.ApprovalGiven && d.State != semel.ApprovalRejected && d.State != semel.ApprovalRevoked:
+	case d.State != semel.ApprovalGiven && d.State != semel.ApprovalRejected && d.State != semel.ApprovalRevoked && d.State != semel.ApprovalClosed:
 		return fmt.Sprintf("%q is no decision: approve, reject or revoke", d.State)
 	case a.State == semel.ApprovalClosed:
-		return name + " is closed: its run has ended, and nobody waits for it any more"
+		return name + " is closed: its time is over or its run has ended, and nobody waits for it any more"
 	case a.State == semel.ApprovalRejected || a.State == semel.ApprovalRevoked:
 		return name + " was " + string(a.State) + decided
 	case a.State == semel.ApprovalGiven && d.State != semel.ApprovalRevoked:

@@ -34,7 +34,7 @@ func (s *Store) ChangeRun(ctx context.Context, id semel.ID, c semel.RunCommand) 
 		now = later(now, before.UpdatedAt)
 		effects := false
 		if c.Verb == semel.CancelRun {
-			if effects, err = waitsForEffect(ctx, tx, id); err != nil {
+			if effects, err = waitsForOthers(ctx, tx, id); err != nil {
 				return err
 			}
 		}
@@ -120,12 +120,12 @@ func because(what, reason string) string {
 	return what + ": " + reason
 }
 
-func waitsForEffect(ctx context.Context, tx pgx.Tx, run semel.ID) (waits bool, err error) {
+func waitsForOthers(ctx context.Context, tx pgx.Tx, run semel.ID) (waits bool, err error) {
 	const query = `
 select exists (
   select from semel.wait
   where run_id = $1::uuid
-    and kind = 'operation')`
+    and kind in ('operation', 'run'))`
 	err = tx.QueryRow(ctx, query, [16]byte(run)).Scan(&waits)
 	return waits, err
 }

@@ -210,15 +210,15 @@ func (d *deciding) problem(a *semel.Approval) string {
 	name := "approval " + a.ID.String()
 	decided := fmt.Sprintf(" by %s at %s", a.By, a.DecidedAt.Format(time.RFC3339))
 	switch d.State {
-	case semel.ApprovalGiven, semel.ApprovalRejected, semel.ApprovalRevoked:
-	case semel.ApprovalPending, semel.ApprovalClosed:
+	case semel.ApprovalGiven, semel.ApprovalRejected, semel.ApprovalRevoked, semel.ApprovalClosed:
+	case semel.ApprovalPending:
 		fallthrough
 	default:
 		return fmt.Sprintf("%q is no decision: approve, reject or revoke", d.State)
 	}
 	switch {
 	case a.State == semel.ApprovalClosed:
-		return name + " is closed: its run has ended, and nobody waits for it any more"
+		return name + " is closed: its time is over or its run has ended, and nobody waits for it any more"
 	case a.State == semel.ApprovalRejected || a.State == semel.ApprovalRevoked:
 		return name + " was " + string(a.State) + decided
 	case a.State == semel.ApprovalGiven && d.State != semel.ApprovalRevoked:

@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	waitsForOperation = `
+	waitsForOthers = `
 		select 1
 		from wait
 		where run = ?
-			and kind = 'operation'
+			and kind in ('operation', 'run')
 		limit 1`
 	cancelNow = `
 		update run
@@ -121,7 +121,7 @@ func (c *runChange) write(w *writer, at int64) error {
 // is ended by its worker.
 func (c *runChange) cancel(ctx context.Context, s session, at int64) error {
 	sleeps := c.run.State == semel.RunWaiting || c.run.State == semel.RunHeld
-	open, err := exists(ctx, s, waitsForOperation, c.id[:])
+	open, err := exists(ctx, s, waitsForOthers, c.id[:])
 	if err != nil {
 		return err
 	}

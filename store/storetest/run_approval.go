@@ -198,7 +198,10 @@ func testDecide(t *testing.T, h Harness) {
 	refuse(pending, semel.Decision{State: semel.ApprovalGiven, Digest: "another"}, "another request")
 	refuse(pending, semel.Decision{State: semel.ApprovalRevoked, Digest: pending.Digest}, "pending")
 	refuse(pending, semel.Decision{State: semel.ApprovalPending, Digest: pending.Digest})
-	refuse(pending, semel.Decision{State: semel.ApprovalClosed, Digest: pending.Digest})
+	closed := fresh()
+	decide(t, s, closed, semel.ApprovalClosed)
+	wantDue(t, s, "closed", closed.Run, true)
+	refuse(closed, semel.Decision{State: semel.ApprovalGiven, Digest: closed.Digest}, "closed")
 	decide(t, s, given, semel.ApprovalGiven)
 	got := decide(t, s, rejected, semel.ApprovalRejected)
 	if !got.Until.IsZero() || got.State != semel.ApprovalRejected {
