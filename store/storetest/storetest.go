@@ -1,7 +1,8 @@
-// Package storetest is the one conformance suite of every semel.Store. A
-// backend adds a Harness, not tests:
+// Package storetest is the one conformance suite of every semel.Store that
+// keeps runs. A backend adds a Harness, not tests:
 //
-//	func TestConformance(t *testing.T) { storetest.Test(t, open) }
+//	func TestConformance(t *testing.T)     { storetest.Test(t, open) }
+//	func TestConformanceRuns(t *testing.T) { storetest.TestRuns(t, open) }
 //
 // Subtests are named after what they show; comments cite the promises (M14) of
 // the mission and the laws of the design.
