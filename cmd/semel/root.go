@@ -19,7 +19,8 @@ An operation is in one of four states:
                            or says what a person must find out
 
 Operations are also the steps of runs: semel run shows what runs do, wait for and
-need; semel event and semel approve let them go on; semel schedule starts them.
+need; semel event and semel approve let them go on; semel schedule starts them. A
+run that needs a person is held, and ends semel run start --wait with 3.
 
 Exit codes:
 

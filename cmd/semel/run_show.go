@@ -68,6 +68,7 @@ type runStory struct {
 	waits     []semel.RunWait
 	notes     []semel.RunNote
 	approvals []semel.Approval
+	children  []semel.Run // newest first, and one more than is shown
 	now       time.Time
 }
 
@@ -87,6 +88,12 @@ func (k *keeper) story(ctx context.Context, r semel.Run) (s *runStory, err error
 			return nil, err
 		}
 		s.approvals = append(s.approvals, a)
+	}
+	for c, err := range k.ListRuns(ctx, semel.RunFilter{Parent: r.ID, Limit: shownItems + 1}) {
+		if err != nil {
+			return nil, err
+		}
+		s.children = append(s.children, c)
 	}
 	s.now, err = k.Now(ctx)
 	return s, err
@@ -110,6 +117,7 @@ func (sh *shell) tellRun(w io.Writer, s *runStory, all bool) {
 		d.children(root, 0)
 		_ = table.Flush() // the writer keeps its error
 	}
+	childRuns(w, s)
 	if len(r.Input) > 0 && string(r.Input) != "{}" {
 		fmt.Fprintln(w, "\nInput")
 		showBody(w, r.Input, 0)
@@ -132,6 +140,23 @@ func (sh *shell) tellRun(w io.Writer, s *runStory, all bool) {
 		for _, line := range a.next {
 			fmt.Fprintf(w, "  %s\n", oneLine(line))
 		}
+	}
+}
+
+// childRuns writes the runs that a run started.
+func childRuns(w io.Writer, s *runStory) {
+	if len(s.children) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nRuns that it started")
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for i := range s.children[:min(len(s.children), shownItems)] {
+		c := &s.children[i]
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\n", runWord(c, s.now), oneLine(refOf(c)), cut(oneLine(string(c.Key)), 50), c.ID, oneLine(c.ParentStep))
+	}
+	_ = table.Flush() // the writer keeps its error
+	if len(s.children) > shownItems {
+		fmt.Fprintln(w, "  (and more)")
 	}
 }
 

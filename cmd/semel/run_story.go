@@ -14,6 +14,7 @@ type runStoryJSON struct {
 	Waits     []waitJSON     `json:"waits"`
 	Approvals []approvalJSON `json:"approvals"`
 	History   []noteJSON     `json:"history"`
+	Children  []string       `json:"children"` // the newest runs that it started
 }
 
 type stepJSON struct {
@@ -50,7 +51,7 @@ type noteJSON struct {
 
 func (sh *shell) describeRunStory(s *runStory) runStoryJSON {
 	d := runStoryJSON{
-		runJSON: sh.describeRun(&s.run, s.waits, s.now), Steps: []stepJSON{}, Waits: []waitJSON{}, Approvals: []approvalJSON{}, History: []noteJSON{},
+		runJSON: sh.describeRun(&s.run, s.waits, s.now), Steps: []stepJSON{}, Waits: []waitJSON{}, Approvals: []approvalJSON{}, History: []noteJSON{}, Children: []string{},
 	}
 	nodes := map[string]standing{}
 	standings(treeOf(s.steps, s.waits, nil), nodes, s.now)
@@ -76,6 +77,9 @@ func (sh *shell) describeRunStory(s *runStory) runStoryJSON {
 	}
 	for _, n := range s.notes {
 		d.History = append(d.History, noteJSON{instant(n.At), n.Kind, n.By, n.Text})
+	}
+	for i := range s.children {
+		d.Children = append(d.Children, s.children[i].ID.String())
 	}
 	return d
 }

@@ -92,11 +92,15 @@ func workflows(b bank) []semel.WorkflowDefinition {
 			return err
 		})
 	}}
+	errand := semel.Workflow[charge]{Name: "errand", Func: func(ctx semel.Context, c charge) error {
+		_, err := semel.Child(ctx, nap, semel.Key(c.ID), c)
+		return err
+	}}
 	nightly := semel.Workflow[charge]{
 		Name: "nightly", Events: []string{"night.begins"}, Func: func(semel.Context, charge) error { return nil },
 		Schedules: []semel.Schedule{{Cron: "30 2 * * *", Zone: "Europe/Berlin", Missed: "skip"}},
 	}
-	return []semel.WorkflowDefinition{nap.Definition(), order.Definition(), article.Definition(), billing.Definition(), nightly.Definition()}
+	return []semel.WorkflowDefinition{nap.Definition(), order.Definition(), article.Definition(), billing.Definition(), errand.Definition(), nightly.Definition()}
 }
 
 // worker [mended] [later D] executes all runs that are due, on a clock that is
