@@ -9,6 +9,9 @@ type Checks struct {
 	Cron func(text string) error
 	// Connection tells about a connection; ok is false where there is none.
 	Connection func(name string) (info ConnectionInfo, ok bool)
+	// File reads a text that a step names, such as due.sql: a path with slashes
+	// below the directory of the workflow file. [Load] sets it.
+	File func(name string) ([]byte, error)
 }
 
 // ConnectionInfo is what a check knows about a connection.

@@ -22,12 +22,14 @@ type Definition struct {
 	// outcome.
 	OnFailure []*Step
 	// Digest identifies what a run depends on: everything but the file's name,
-	// layout, comments and quoting, and but owner, description and triggers.
+	// layout, comments and quoting, and but owner, description and triggers. The
+	// texts that steps name are part of it.
 	Digest string
 	// Text is the file as it was read.
 	Text []byte
 
 	content *node
+	files   map[string]string // texts that steps name
 }
 
 // Triggers are what starts a run, each nil where it does not. A run can always
@@ -64,7 +66,8 @@ type Uses struct {
 	// Connection and Action are the two parts of uses. Connection is a name of
 	// semel.yaml or, for a built-in action, sql or claim.
 	Connection, Action string
-	// With is a mapping; nil where the step has none.
+	// With is a mapping; nil where the step has none. The files that it named
+	// are read: file has become statement, and template holds the template.
 	With *Value
 	// Read: the action is known to have no effect.
 	Read bool

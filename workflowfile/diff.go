@@ -20,6 +20,7 @@ func Diff(old, new *Definition) []string {
 	for _, input := range names(a, b) {
 		d.part("input "+input, a.get(input), b.get(input))
 	}
+	d.texts(old.content.get("files"), new.content.get("files"))
 	d.steps("", old.content.get("steps"), new.content.get("steps"))
 	d.steps("on_failure/", old.content.get("on_failure"), new.content.get("on_failure"))
 	if len(d.found) == 0 && old.Digest != new.Digest {
@@ -32,6 +33,20 @@ type differ struct{ found []string }
 
 func (d *differ) say(format string, args ...any) {
 	d.found = append(d.found, fmt.Sprintf(format, args...))
+}
+
+// texts compares the files that steps name.
+func (d *differ) texts(old, new *node) {
+	for _, name := range names(old, new) {
+		switch a, b := old.get(name), new.get(name); {
+		case a == nil:
+			d.say("file %s added", name)
+		case b == nil:
+			d.say("file %s removed", name)
+		case a.String() != b.String():
+			d.say("file %s changed", name)
+		}
+	}
 }
 
 // steps compares two lists of steps by their ids.

@@ -38,6 +38,14 @@ func (r *reader) content(m members) *node {
 		}
 		whole.fields = append(whole.fields, nodeField{name, c})
 	}
+	if len(r.files) > 0 {
+		files := &node{fields: []nodeField{}}
+		for name, text := range r.files {
+			files.fields = append(files.fields, nodeField{name, &node{scalar: quoted(text)}})
+		}
+		files.sort()
+		whole.fields = append(whole.fields, nodeField{"files", files})
+	}
 	whole.sort()
 	return whole
 }

@@ -27,6 +27,8 @@ type reader struct {
 	language *language
 	triggers Triggers
 	places   map[string]int // the line of every step id of the file
+	files    map[string]string
+	whole    bool // the value that is read is the whole file
 	// unchecked are the connections that nobody could tell about.
 	unchecked map[string]bool
 }

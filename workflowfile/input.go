@@ -102,31 +102,48 @@ func (in Input) Check(value any) error {
 // once for each run and record what it returns. The error is an
 // [semel.InputError], or one of a default's expression.
 func (d *Definition) ResolveInputs(ctx context.Context, given map[string]any, vars Vars) (map[string]any, error) {
-	var names []string
+	if err := d.checkInputs(given); err != nil {
+		return nil, err
+	}
 	out := map[string]any{}
 	for _, in := range d.Inputs {
-		names = append(names, in.Name)
 		value, ok := given[in.Name]
 		if !ok {
-			if in.Default == nil {
-				return nil, &semel.InputError{Field: "inputs." + in.Name, Problem: "is missing", Hint: "give it; it has no default"}
-			}
 			var err error
 			if value, err = in.Default.Eval(ctx, vars); err != nil {
 				return nil, fmt.Errorf("default of input %s: %w", in.Name, err)
 			}
-		}
-		if err := in.Check(value); err != nil {
-			return nil, err
+			if err := in.Check(value); err != nil {
+				return nil, err
+			}
 		}
 		out[in.Name] = value
 	}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if !slices.Contains(names, name) {
-			return nil, &semel.InputError{Field: "inputs." + name, Problem: "is unknown", Hint: suggest(name, names)}
+	return out, nil
+}
+
+// checkInputs reports what is wrong with what is given.
+func (d *Definition) checkInputs(given map[string]any) error {
+	var names []string
+	for _, in := range d.Inputs {
+		names = append(names, in.Name)
+		value, ok := given[in.Name]
+		if !ok && in.Default == nil {
+			return &semel.InputError{Field: "inputs." + in.Name, Problem: "is missing", Hint: "give it; it has no default"}
+		}
+		if !ok {
+			continue
+		}
+		if err := in.Check(value); err != nil {
+			return err
 		}
 	}
-	return out, nil
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains(names, name) {
+			return &semel.InputError{Field: "inputs." + name, Problem: "is unknown", Hint: suggest(name, names)}
+		}
+	}
+	return nil
 }
 
 // inputs reads the declarations; defaults are read once the language is known.

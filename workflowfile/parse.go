@@ -13,16 +13,15 @@ import (
 // definition is nil if one of them is an error. Parse reads no file and asks
 // no one but checks.
 func Parse(file string, data []byte, checks Checks) (*Definition, []Problem) {
-	text := strings.ReplaceAll(strings.TrimPrefix(string(data), "\ufeff"), "\r\n", "\n")
 	r := &reader{
-		file: file, lines: strings.Split(text, "\n"), checks: checks,
+		file: file, lines: strings.Split(normal(data), "\n"), checks: checks, files: map[string]string{},
 		broken: map[*yaml.Node]bool{}, places: map[string]int{}, unchecked: map[string]bool{},
 	}
 	d := &Definition{File: file, Text: bytes.Clone(data)}
 	if root := r.document(data); root != nil {
 		r.workflow(root, d)
 	}
-	problems := sorted(r.problems)
+	problems := sorted(file, r.problems)
 	if HasErrors(problems) {
 		return nil, problems
 	}
@@ -87,6 +86,7 @@ func (r *reader) workflow(root *yaml.Node, d *Definition) {
 		after.failure = true
 		d.OnFailure = r.steps(n, "on_failure", after)
 	}
+	d.files = r.files
 	d.content = r.content(m)
 	d.Digest = d.content.digest()
 }

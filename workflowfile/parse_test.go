@@ -40,6 +40,7 @@ var checks = workflowfile.Checks{
 		}
 		return workflowfile.ConnectionInfo{}, false
 	},
+	File: func(name string) ([]byte, error) { return os.ReadFile("testdata/good/" + name) },
 }
 
 func files(t testing.TB, pattern string) map[string][]byte {

@@ -66,9 +66,17 @@ func HasErrors(problems []Problem) bool {
 	return slices.ContainsFunc(problems, func(p Problem) bool { return p.Severity == SeverityError })
 }
 
-func sorted(problems []Problem) []Problem {
+// sorted puts problems in the order of their places: first those of the file
+// itself, then those of the files that it names.
+func sorted(file string, problems []Problem) []Problem {
+	other := func(p Problem) string {
+		if p.File == file {
+			return ""
+		}
+		return p.File
+	}
 	slices.SortStableFunc(problems, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		return cmp.Or(cmp.Compare(other(a), other(b)), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return slices.Compact(problems)
 }

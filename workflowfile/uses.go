@@ -33,6 +33,7 @@ func (r *reader) uses(n *yaml.Node, m members, s *scope) *Uses {
 	if !u.unknown {
 		r.members(n, m["with"], u, action)
 	}
+	r.attach(n, m["with"], u, s)
 	if e := m["effect"]; e != nil {
 		u.Effect = r.effect(e, s)
 		if u.Read {

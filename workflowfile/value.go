@@ -264,9 +264,10 @@ func (r *reader) template(n *yaml.Node, v *Value, u use) *Value {
 		if !found {
 			break
 		}
+		begins := r.from(n, len(n.Value)-len(after)-len("${{"))
 		end := expressionEnd(after)
 		if end < 0 {
-			r.wrong(n, CodeSyntax, "end the expression with }}", "%s begins an expression that does not end", u.what)
+			r.wrong(begins, CodeSyntax, "end the expression with }}", "%s begins an expression that does not end", u.what)
 			return nil
 		}
 		inner := u
@@ -277,7 +278,7 @@ func (r *reader) template(n *yaml.Node, v *Value, u use) *Value {
 				inner.types, inner.wants = keyTypes, "a text or an integer"
 			}
 		}
-		e := r.compile(n, strings.TrimSpace(after[:end]), inner)
+		e := r.compile(begins, strings.TrimSpace(after[:end]), inner)
 		if e == nil {
 			good = false
 		} else if whole {

@@ -1,0 +1,1 @@
+update invoices set paid = true, charge = $2 where id = $1
