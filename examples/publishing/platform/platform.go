@@ -30,6 +30,8 @@ type Article struct {
 type Platform struct {
 	// Lose is how many of the next articles are published without an answer.
 	Lose int
+	// Now is the platform's clock; nil is time.Now.
+	Now func() time.Time
 
 	mu        sync.Mutex
 	published []Article
@@ -58,7 +60,7 @@ func (p *Platform) publish(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.mu.Lock()
-	a.ID, a.at = fmt.Sprintf("art_%d", len(p.published)+1), time.Now()
+	a.ID, a.at = fmt.Sprintf("art_%d", len(p.published)+1), p.now()
 	p.published = append(p.published, a)
 	lose := p.Lose > 0
 	if lose {
@@ -72,10 +74,18 @@ func (p *Platform) publish(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Platform) list(w http.ResponseWriter, r *http.Request) {
+	now := p.now()
 	found := slices.DeleteFunc(p.Published(), func(a Article) bool {
-		return a.Slug != r.URL.Query().Get("slug") || time.Since(a.at) < VisibleAfter
+		return a.Slug != r.URL.Query().Get("slug") || now.Sub(a.at) < VisibleAfter
 	})
 	answer(w, http.StatusOK, map[string][]Article{"articles": append([]Article{}, found...)})
+}
+
+func (p *Platform) now() time.Time {
+	if p.Now == nil {
+		return time.Now()
+	}
+	return p.Now()
 }
 
 func answer(w http.ResponseWriter, status int, v any) {
