@@ -70,7 +70,7 @@ func ready(ctx context.Context, url string, create bool) error {
 	if err != nil {
 		return err
 	}
-	if st.Current == 0 && create {
+	if create && st.Current < st.Latest { // maybe somebody is creating it now
 		return migrate(ctx, url, func(now MigrationStatus) error {
 			if now.Current == 0 {
 				return nil

@@ -73,6 +73,27 @@ const (
 	tiedNext = nextRun + returningNext + notedNext + waitingNext + answerNext
 )
 
+// firstEnd is loneEnd as most runs have it: their first attempt completes them,
+// so there are no waits and no crashes before it. It leaves out whatever such
+// an end does not need.
+const firstEnd = `
+update semel.run as r
+set
+  state = 'completed',
+  due_at = null,
+  paused_by = null,
+  result = $2::bytea,
+  done = $3::integer,
+  total = $4::integer,
+  lease_until = null,
+  ended_at = ` + runAt + `,
+  updated_at = ` + runAt + `
+from (select clock_timestamp() as now) as clock
+where r.id = $1::uuid
+  and r.attempt = 1` + held + `
+  and not r.tied
+returning r.updated_at, false`
+
 func nextArgs(f semel.RunFence, n *semel.RunNext, offset time.Duration) []any {
 	var first time.Time
 	for _, w := range n.Waits {
@@ -104,7 +125,11 @@ where id = $1::uuid`
 // ending is the statements of an end that may share a transaction with others,
 // and those that go before it.
 func (s *Store) ending(f semel.RunFence, n *semel.RunNext) (before, statements []statement) {
-	next := statement{sql: loneEnd, args: nextArgs(f, n, s.offset())}
+	offset := s.offset()
+	if n.State == semel.RunCompleted && f.Attempt == 1 && n.Reason == "" && !n.Stopped && offset == 0 {
+		return nil, []statement{{sql: firstEnd, args: []any{[16]byte(f.Run), n.Result, n.Done, n.Total}}}
+	}
+	next := statement{sql: loneEnd, args: nextArgs(f, n, offset)}
 	if n.State == semel.RunCompleted {
 		return nil, []statement{next}
 	}
