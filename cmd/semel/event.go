@@ -35,7 +35,7 @@ func newEvent(sh *shell) *cobra.Command {
 func newEventSend(sh *shell) *cobra.Command {
 	var match, id, data, by string
 	cmd := &cobra.Command{
-		Use: "send NAME --id ID", Short: "Send an event", Long: eventSendHelp,
+		Use: "send NAME [--id ID]", Short: "Send an event", Long: eventSendHelp,
 		Example: "  semel event send order.paid --match 4417 --id pay_99812 --data '{\"amount\":500}'\n  semel event send reply.received --match lead-12 --id msg-7 --data @reply.json",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
