@@ -171,3 +171,34 @@ func TestUpgrade(t *testing.T) {
 	}
 	begin(t, s, "r")
 }
+
+// TestWakeInOneBatch: a wait and the change that ends it may share a
+// transaction in which nobody waited before.
+func TestWakeInOneBatch(t *testing.T) {
+	path := newPath(t)
+	s := create(t, path)
+	r, o := begin(t, s, "r"), mustClaim(t, s, "o")
+	outcome := change(t, o, semel.Event{Kind: semel.EvConfirmed, Attempt: 1})
+	db := raw(t, path)
+	execRaw(t, db, "begin immediate")
+	answers := make(chan error, 2)
+	go func() {
+		answers <- s.CommitRun(t.Context(), semel.RunCommit{RunFence: semel.RunFence{Run: r.ID, Attempt: 1}, Next: &semel.RunNext{
+			State: semel.RunWaiting, Waits: []semel.RunWait{{Path: "charge", Kind: semel.WaitOperation, Target: o.ID, Version: 1}},
+		}}).RunErr
+	}()
+	time.Sleep(20 * time.Millisecond) // it is in the queue
+	go func() {
+		_, err := s.Commit(t.Context(), outcome)
+		answers <- err
+	}()
+	time.Sleep(20 * time.Millisecond)
+	execRaw(t, db, "rollback")
+	if err := errors.Join(<-answers, <-answers); err != nil {
+		t.Fatal(err)
+	}
+	runs, err := s.Claim(t.Context(), worker, []semel.WorkflowRef{{Name: "w", Version: 1}}, 1)
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("claimed %d runs, error %v: the wake-up is lost", len(runs), err)
+	}
+}
