@@ -38,8 +38,8 @@ func (s *Store) Register(ctx context.Context, definitions []semel.WorkflowDefini
 
 func register(ctx context.Context, tx pgx.Tx, d *semel.WorkflowDefinition, now time.Time) error {
 	const keep = `
-insert into semel.definition (digest, text)
-values ($1::text, $2::bytea)
+insert into semel.definition (digest, workflow, version, text)
+values ($1::text, $2::text, $3::integer, $4::bytea)
 on conflict do nothing`
 	const upsert = `
 insert into semel.workflow as w (name, version, definition, owner)
@@ -55,7 +55,7 @@ insert into semel.subscription (event, workflow)
 values ($1::text, $2::text)
 on conflict do nothing`
 	if d.Digest != "" {
-		if _, err := tx.Exec(ctx, keep, d.Digest, notNil(d.Text)); err != nil {
+		if _, err := tx.Exec(ctx, keep, d.Digest, d.Name, d.Version, notNil(d.Text)); err != nil {
 			return err
 		}
 	}
@@ -90,6 +90,20 @@ where digest = $1::text`
 		return nil, unavailable("read a definition", err)
 	}
 	return text, nil
+}
+
+// Definitions lists the definitions of a workflow; see semel.Runs.
+func (s *Store) Definitions(ctx context.Context, workflow string) ([]semel.RegisteredDefinition, error) {
+	const query = `
+select workflow, version, digest, text
+from semel.definition
+where workflow = $1::text
+order by version, digest`
+	return collect(ctx, s, "list definitions", func(row pgx.CollectableRow) (semel.RegisteredDefinition, error) {
+		var d semel.RegisteredDefinition
+		err := row.Scan(&d.Name, &d.Version, &d.Digest, &d.Text)
+		return d, err
+	}, query, workflow)
 }
 
 // Workflows lists the newest version of each workflow; see semel.Runs.

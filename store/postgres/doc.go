@@ -1,9 +1,16 @@
-// Package postgres keeps operations in PostgreSQL, for many workers on many
-// machines. [Open] returns a [Store], which implements [semel.Store].
+// Package postgres keeps operations and runs in PostgreSQL, for many workers on
+// many machines. [Open] returns a [Store], which implements [semel.Store] and
+// [semel.Runs].
+//
+// A program that only starts runs or sends events needs no Store: [StartTx] and
+// [SendTx] do it inside its own transaction.
 //
 // Everything lives in schema semel. A claim is one insert, its outcome one
 // update in place; changes of concurrent callers share commits, and the first
-// never waits for company. All time is the database's.
+// never waits for company. What an execution of a run makes durable at a time is
+// one round trip in such a commit, unless it begins to wait for an event, an
+// approval or another run: that locks what it waits for. All time is the
+// database's.
 //
 // # Guarantees and their boundary
 //

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"time"
 
@@ -41,49 +40,28 @@ func (s *Store) List(ctx context.Context, f semel.Filter) iter.Seq2[semel.Operat
 	}
 }
 
-// walk reads page after page in the order of IDs, from the newest. IDs minted
-// in one millisecond are in no order, so these operations are put into that of
-// their creation.
+// walk reads page after page in the order of IDs, from the newest.
 func (s *Store) walk(ctx context.Context, f semel.Filter, now, swept time.Time) iter.Seq2[semel.Operation, error] {
-	return func(yield func(semel.Operation, error) bool) {
-		var moment []semel.Operation // minted in the same millisecond
-		flush := func() bool {
-			slices.SortStableFunc(moment, func(a, b semel.Operation) int { return b.CreatedAt.Compare(a.CreatedAt) })
-			for _, o := range moment {
-				if !yield(o, nil) {
-					return false
-				}
-			}
-			moment = moment[:0]
-			return true
+	all := pages(func(before semel.ID) ([]stored, error) {
+		query, args := listQuery(f, now, swept, before)
+		found, err := s.stored(ctx, query, args...)
+		if err != nil {
+			return nil, unavailable("list operations", err)
 		}
-		for before := (semel.ID{}); ; {
-			query, args := listQuery(f, now, swept, before)
-			found, err := s.stored(ctx, query, args...)
-			if err != nil {
-				yield(semel.Operation{}, unavailable("list operations", err))
+		return found, nil
+	}, func(f stored) semel.ID { return f.record.ID })
+	operations := func(yield func(semel.Operation, error) bool) {
+		for f, err := range all {
+			var o semel.Operation
+			if err == nil {
+				o, err = f.operation()
+			}
+			if !yield(o, err) {
 				return
 			}
-			for i := range found {
-				o, err := found[i].operation()
-				if err != nil {
-					if !yield(semel.Operation{}, err) {
-						return
-					}
-					continue
-				}
-				if len(moment) > 0 && !moment[0].ID.Time().Equal(o.ID.Time()) && !flush() {
-					return
-				}
-				moment = append(moment, o)
-			}
-			if len(found) < page {
-				flush()
-				return
-			}
-			before = found[len(found)-1].record.ID
 		}
 	}
+	return newest(operations, 0, func(o semel.Operation) semel.ID { return o.ID }, func(o semel.Operation) time.Time { return o.CreatedAt })
 }
 
 // forPerson: no automatic move settles it. A lapsed lease counts as lapsed

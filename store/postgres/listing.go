@@ -75,7 +75,7 @@ func newest[T any](all iter.Seq2[T, error], limit int, id func(T) semel.ID, crea
 		left := limit
 		pass := func(v T, err error) bool {
 			left--
-			return yield(v, err) && left != 0
+			return yield(v, err) && left != 0 // never 0 where there was no limit
 		}
 		flush := func() bool {
 			slices.SortStableFunc(moment, func(a, b T) int { return created(b).Compare(created(a)) })

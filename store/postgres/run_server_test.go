@@ -144,6 +144,14 @@ func everything(t *testing.T, s *postgres.Store, i int) {
 	}
 }
 
+// A pooler that passes no prepared statements on takes the same statements.
+func TestWithoutPreparedStatements(t *testing.T) {
+	s := open(t, migrated(t)+"&default_query_exec_mode=exec", postgres.Options{})
+	o := commit(t, s, confirmationOf(t, commit(t, s, claimOf(t, time.Now()))))
+	commit(t, s, changeOf(t, o, semel.Event{Kind: semel.EvJoined, At: o.UpdatedAt, By: "source"}))
+	everything(t, s, 0)
+}
+
 // Insert-only clients need neither a store nor its settings: a transaction that
 // is rolled back leaves nothing, and an input that differs is told.
 func TestStartTxNeedsNoStore(t *testing.T) {

@@ -57,6 +57,20 @@ func (s *server) String() string {
 // connect opens a session. A pooler that refuses settings at start-up gets
 // none; commits then set what they need by themselves.
 func (s *server) connect(ctx context.Context) (*pgx.Conn, error) {
+	conn, err := s.dial(ctx)
+	if err == nil {
+		nameTypes(conn)
+	}
+	return conn, err
+}
+
+// nameTypes lets a session without prepared statements know what an ID is.
+func nameTypes(conn *pgx.Conn) {
+	conn.TypeMap().RegisterDefaultPgType([16]byte{}, "uuid")
+	conn.TypeMap().RegisterDefaultPgType([][16]byte{}, "_uuid")
+}
+
+func (s *server) dial(ctx context.Context) (*pgx.Conn, error) {
 	conn, err := pgx.ConnectConfig(ctx, s.config.ConnConfig)
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && strings.Contains(pg.Message, "startup parameter") && !s.pooled.Load() {
 		for name := range session {

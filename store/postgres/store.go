@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semel-dev/semel"
@@ -62,6 +63,10 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 	// Reads are planned with their values; commits are all alike.
 	if !server.pooled.Load() {
 		config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
+	}
+	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+		nameTypes(conn)
+		return nil
 	}
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, fmt.Errorf("open %s: %w", server, err)

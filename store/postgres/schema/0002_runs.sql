@@ -159,8 +159,10 @@ create table semel.workflow (
 );
 
 create table semel.definition (
-  digest text collate "C" primary key,
-  text   bytea not null
+  digest   text collate "C" primary key,
+  workflow text collate "C" not null,
+  version  integer not null,
+  text     bytea not null
 );
 
 -- Which workflows an event starts.
