@@ -75,6 +75,9 @@ func (r *reader) attached(n *yaml.Node, what string) (text string, ok bool) {
 		r.wrong(n, CodeReference, "add it beside the workflow file, or mend the name", "there is no file %s", shown(name))
 		return "", false
 	case err != nil:
+		if e, ok := errors.AsType[*fs.PathError](err); ok {
+			err = e.Err
+		}
 		r.wrong(n, CodeReference, "make it a file below the directory of the workflow file", "file %s cannot be read: %v", shown(name), err)
 		return "", false
 	case len(data) > MaxFile:

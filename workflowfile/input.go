@@ -167,6 +167,9 @@ func (r *reader) inputs(n *yaml.Node) (inputs []Input, defaults []*yaml.Node) {
 		if d := m["description"]; d != nil {
 			in.Description = r.prose(d, "description")
 		}
+		if ok && !r.has(value, "default") && (r.triggers.Schedule != nil || r.triggers.Event != nil) {
+			r.warn(key, CodeMissing, "add a default, such as ${{ tick.date }} or ${{ event.data }}", "a schedule or an event gives no inputs, so a run that it starts fails without %s", key.Value)
+		}
 		inputs, defaults = append(inputs, in), append(defaults, m["default"])
 	}
 	return inputs, defaults

@@ -1,7 +1,7 @@
 package workflowfile
 
 import (
-	"fmt"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -33,7 +33,7 @@ func readBelow(root *os.Root, name string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it is not a plain file")}
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("it is not a plain file")}
 	}
 	f, err := root.Open(name)
 	if err != nil {

@@ -301,7 +301,7 @@ func (w *town) wants(t *testing.T, action string, bodies ...string) {
 // workflow parses a workflow named w, version 1, from its steps and what else.
 func workflow(t testing.TB, text string) *workflowfile.Definition {
 	t.Helper()
-	d, problems := workflowfile.Parse("w.yaml", []byte("name: w\nversion: 1\n"+text), actionsOf)
+	d, problems := workflowfile.Parse("w.yaml", []byte("name: w\nversion: 1"+text), actionsOf)
 	if d == nil {
 		t.Fatalf("%s\n%s", text, lines(problems))
 	}
