@@ -169,7 +169,13 @@ func (b *branch) failed(p *pursuit, s *semel.DoStep, rec semel.StepRecord) (seme
 
 // begin claims a new operation and performs its first attempt.
 func (p *pursuit) begin(o semel.Operation) (semel.Outcome, error) {
-	if err := p.place(p.branch.x.ctx); err != nil {
+	ctx := p.branch.x.ctx
+	if known, err := p.onRecord(ctx); err != nil {
+		return semel.Outcome{}, err
+	} else if known {
+		return semel.Outcome{}, semel.ErrStale
+	}
+	if _, err := p.place(ctx); err != nil {
 		return semel.Outcome{}, err
 	}
 	defer p.leave()
@@ -188,7 +194,7 @@ func (p *pursuit) begin(o semel.Operation) (semel.Outcome, error) {
 
 // anew claims the next attempt of an operation that failed.
 func (p *pursuit) anew(o semel.Operation) (semel.Outcome, error) {
-	if err := p.place(p.branch.x.ctx); err != nil {
+	if _, err := p.place(p.branch.x.ctx); err != nil {
 		return semel.Outcome{Operation: o}, err
 	}
 	defer p.leave()
@@ -236,19 +242,20 @@ func (b *branch) commute(p *pursuit, s *semel.DoStep, o semel.Operation) (semel.
 		x.abort(err)
 		b.exit()
 	}
+	if _, err := p.place(x.ctx); err != nil {
+		x.abort(err)
+		b.exit()
+	}
+	defer p.leave()
 	claimed, err := o.Apply(semel.Event{Kind: semel.EvClaimed, Attempt: 1, At: e.estimate(), By: e.opt.Name, Lease: e.opt.Lease, SendWithin: e.opt.Lease})
 	if err != nil {
 		return semel.StepRecord{}, &semel.FailedError{Path: p.path, Reason: err.Error()}
-	}
-	if err := p.place(x.ctx); err != nil {
-		x.abort(err)
-		b.exit()
 	}
 	h := &held{e: e, from: time.Now(), stop: b.stopping}
 	h.sendBy = h.from.Add(x.left())
 	h.until.Store(int64(x.left()))
 	ev := p.perform(claimed, h)
-	p.leave()
+	p.leave() // before the answer is kept
 	rec := semel.StepRecord{Path: p.path, Kind: semel.StepAction, What: p.call.Action, Outcome: semel.StepCompleted}
 	tries := was.Version + 1
 	switch {

@@ -123,6 +123,7 @@ type held struct {
 	fenced  atomic.Bool
 	cancel  atomic.Bool
 	stop    func() error // why the run that asks must not send, if it must not
+	seat    *place       // what the attempt gives back when it is over
 	mu      sync.Mutex
 	timer   *time.Timer
 	over    bool
@@ -193,6 +194,7 @@ func (h *held) renew() {
 // attempt sends the claimed operation and records what came back.
 func (p *pursuit) attempt(ctx context.Context, o semel.Operation, h *held) (semel.Outcome, error) {
 	p.sent = true
+	h.seat, p.seat = p.seat, nil
 	landed := p.e.flights.start(o.ID)
 	p.e.attempts.Add(1)
 	if ctx.Done() == nil && o.Contract.Timeout == 0 {
@@ -224,6 +226,7 @@ func (p *pursuit) sendApart(ctx context.Context, o semel.Operation, h *held, lan
 // send performs the attempt and owns it until its evidence is recorded.
 func (p *pursuit) send(o semel.Operation, h *held) semel.Outcome {
 	defer p.e.attempts.Done()
+	defer h.seat.leave()
 	h.keep()
 	defer h.release()
 	ev := p.perform(o, h)

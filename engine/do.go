@@ -32,6 +32,7 @@ func (e *Engine) Do(ctx context.Context, c semel.Call) (semel.Outcome, error) {
 		return semel.Outcome{Status: semel.StatusExpired, Operation: semel.Operation{Identity: id}}, nil
 	}
 	p := &pursuit{e: e, call: &c}
+	defer p.leave()
 	out, err := p.first(ctx, semel.Operation{Identity: id})
 	if err != nil {
 		return notAsked(err)
@@ -85,22 +86,31 @@ type pursuit struct {
 	looked bool // this request has asked the destination
 	sent   bool // this request has made an attempt
 
+	recovers bool   // nobody asks: what is due is sent again
+	seat     *place // under the destination's limit, for the next attempt
+
 	// For a step of a run.
 	branch   *branch
 	path     string
 	approval *semel.Approval
-	placed   semel.ID // what holds its place under a limit
 }
 
 // first claims a new operation without reading: if the identity exists, the
 // store says so.
 func (p *pursuit) first(ctx context.Context, o semel.Operation) (semel.Outcome, error) {
-	if err := p.place(ctx); err != nil {
+	known, err := p.onRecord(ctx)
+	if err != nil {
 		return semel.Outcome{}, err
 	}
-	defer p.leave()
+	if known {
+		return p.follow(ctx)
+	}
+	if _, err := p.place(ctx); err != nil {
+		return semel.Outcome{}, err
+	}
 	claimed, held, err := p.claim(ctx, o, o.Contract, semel.ID{})
 	if errors.Is(err, semel.ErrStale) {
+		p.leave()
 		return p.follow(ctx)
 	}
 	if err != nil {
@@ -161,6 +171,7 @@ func (p *pursuit) step(ctx context.Context, o semel.Operation, waitUntil time.Ti
 	}
 	switch move.Kind {
 	case semel.MoveWait:
+		p.leave()
 		again, err := p.wait(ctx, &o, waitUntil)
 		out.Replayed = false
 		return out, again, err
@@ -173,6 +184,7 @@ func (p *pursuit) step(ctx context.Context, o semel.Operation, waitUntil time.Ti
 		if p.looked || p.sent {
 			return out, false, nil
 		}
+		p.leave()
 		p.looked = true
 		_, err := p.e.look(ctx, o, contract, p.call.Destination, p.call.Withheld)
 		return out, err == nil, err
@@ -188,12 +200,11 @@ func (p *pursuit) step(ctx context.Context, o semel.Operation, waitUntil time.Ti
 	return out, false, nil
 }
 
-// again claims the next attempt and sends.
+// again claims the next attempt and sends, unless that had to wait.
 func (p *pursuit) again(ctx context.Context, o semel.Operation, c semel.Contract) (semel.Outcome, bool, error) {
-	if err := p.place(ctx); err != nil {
-		return semel.Outcome{}, false, err
+	if waited, err := p.place(ctx); err != nil || waited {
+		return semel.Outcome{}, true, err
 	}
-	defer p.leave()
 	claimed, held, err := p.claim(ctx, o, c, p.e.newID())
 	if err != nil {
 		return semel.Outcome{}, false, err

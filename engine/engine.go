@@ -74,6 +74,8 @@ type Engine struct {
 	flights  flights
 	recent   recent
 	actions  actions
+	lines    lines
+	unkept   sync.Once // says that no limit is kept
 }
 
 // New makes an engine over store and takes in what the spool holds. Close it

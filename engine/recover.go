@@ -111,6 +111,12 @@ func (e *Engine) recoverDue(ctx context.Context, skip map[semel.ID]time.Time) (i
 			if err == nil || errors.Is(err, semel.ErrStale) {
 				return
 			}
+			if crowded, ok := errors.AsType[*crowdedError](err); ok {
+				mu.Lock()
+				defer mu.Unlock()
+				skip[o.ID] = time.Now().Add(crowded.at.Sub(e.estimate()))
+				return
+			}
 			e.log.Warn("recover", "operation", o.ID, "scope", o.Scope, "key", o.Key, "err", err)
 			rest := skipLater
 			if errors.Is(err, semel.ErrUnavailable) || errors.Is(err, semel.ErrUnconfirmed) {
@@ -146,7 +152,8 @@ func (e *Engine) recoverOne(ctx context.Context, o semel.Operation) error {
 	if err != nil {
 		return err
 	}
-	p := &pursuit{e: e, call: &semel.Call{Scope: o.Scope, Key: o.Key, Request: o.Request, Contract: current, Destination: d}}
+	p := &pursuit{e: e, recovers: true, call: &semel.Call{Scope: o.Scope, Key: o.Key, Request: o.Request, Contract: current, Destination: d}}
+	defer p.leave()
 	contract := o.Contract.Stricter(current)
 	move := semel.Decide(&o, contract, now)
 	switch move.Kind {
@@ -154,10 +161,9 @@ func (e *Engine) recoverOne(ctx context.Context, o semel.Operation) error {
 		if move.Caller || move.At.After(now) {
 			return nil
 		}
-		if err := p.place(ctx); err != nil {
+		if _, err := p.place(ctx); err != nil {
 			return err
 		}
-		defer p.leave()
 		claimed, held, err := p.claim(ctx, o, contract, e.newID())
 		if errors.Is(err, semel.ErrNotApproved) {
 			_, err = e.commit(ctx, o, semel.Event{Kind: semel.EvLost, Attempt: o.Attempt, By: e.opt.Name, Unapproved: true, Reason: "its approval has ended, so nothing is sent again"}, e.newID())
@@ -203,6 +209,7 @@ func (e *Engine) Retry(ctx context.Context, id semel.ID, source string) (semel.O
 		return notAsked(err)
 	}
 	p := &pursuit{e: e, person: true, call: &semel.Call{Scope: o.Scope, Key: o.Key, Request: o.Request, Contract: current, Destination: d, Source: source}}
+	defer p.leave()
 	out, err := p.follow(ctx)
 	if err != nil {
 		return notAsked(err)

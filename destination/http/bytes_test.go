@@ -279,45 +279,26 @@ func TestCloseInAHurry(t *testing.T) {
 	}
 }
 
-// Limits bound what is under way at once.
-func TestAtOnce(t *testing.T) {
-	w := newWorld(t, "h1")
-	d := w.destination(httpdest.Options{AtOnce: 1})
-	w.answers(func(_ http.ResponseWriter, r *http.Request, _ func()) { <-r.Context().Done() })
-	ctx, cancel := context.WithCancel(t.Context())
-	first := make(chan semel.Event)
-	go func() {
-		s, _ := w.attempt("POST", body(1))
-		first <- d.Send(ctx, s)
-	}()
-	for len(w.seen()) == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	short, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer stop()
-	s, begins := w.attempt("POST", body(1))
-	if ev := d.Send(short, s); ev.Kind != semel.EvRefused || begins.Load() != 0 {
-		t.Errorf("got %+v after %d Begins, want refused before any", ev, begins.Load())
-	}
-	cancel()
-	if ev := <-first; ev.Kind != semel.EvLost {
-		t.Errorf("got %+v", ev)
-	}
-	if n := len(w.seen()); n != 1 {
-		t.Errorf("%d requests", n)
-	}
-}
-
-func TestPerSecond(t *testing.T) {
-	w := newWorld(t, "h1")
-	d := w.destination(httpdest.Options{PerSecond: 20})
-	began := time.Now()
-	for range 5 {
-		s, _ := w.attempt("POST", body(1))
-		d.Send(t.Context(), s)
-	}
-	if took := time.Since(began); took < 190*time.Millisecond {
-		t.Errorf("five requests took %v, want at least 200ms at 20 per second", took)
+// The limit holds for all workers, so it is the engine's to keep: a destination
+// says it, and sends what it is asked to.
+func TestLimit(t *testing.T) {
+	for name, test := range map[string]struct {
+		options httpdest.Options
+		want    semel.Limit
+	}{
+		"none":     {httpdest.Options{Name: "payments"}, semel.Limit{Name: "payments"}},
+		"at once":  {httpdest.Options{Name: "payments", AtOnce: 4}, semel.Limit{Name: "payments", AtOnce: 4}},
+		"rate":     {httpdest.Options{Name: "payments", PerSecond: 20}, semel.Limit{Name: "payments", Every: 50 * time.Millisecond, Burst: 1}},
+		"slow":     {httpdest.Options{Name: "payments", PerSecond: 0.001}, semel.Limit{Name: "payments", Every: 1000 * time.Second, Burst: 1}},
+		"nameless": {httpdest.Options{AtOnce: 4, PerSecond: 20}, semel.Limit{}},
+	} {
+		d, err := httpdest.New(test.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Limit(); got != test.want {
+			t.Errorf("%s: got %+v, want %+v", name, got, test.want)
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ type Options struct {
 	// attempt. They are sent and never stored.
 	Header func(ctx context.Context) (map[string]string, error)
 	// AtOnce is the most requests under way at one time, and PerSecond the most
-	// that begin in one second; 0 sets no limit.
+	// that begin in one second; 0 sets no limit. Limit says how they are kept.
 	AtOnce    int
 	PerSecond float64
 	// ConnectTimeout bounds everything before the first byte; 0 is ten seconds.
@@ -59,7 +59,6 @@ type Destination struct {
 	profile *Profile
 	dialer  dialer
 	pool    pool
-	limit   *limit
 	lookups *http.Client
 
 	mu      sync.Mutex
@@ -80,7 +79,7 @@ const maxLate = 1000
 
 // New makes a Destination. The error is *semel.InputError.
 func New(o Options) (*Destination, error) {
-	d := &Destination{options: o, profile: o.Profile, limit: newLimit(o.AtOnce, o.PerSecond), closing: make(chan struct{})}
+	d := &Destination{options: o, profile: o.Profile, closing: make(chan struct{})}
 	if o.Base != "" {
 		u, err := parseURL("base", o.Base)
 		if err != nil {
@@ -120,6 +119,20 @@ func (d *Destination) Contract() semel.Contract { return d.options.Contract }
 
 // Name is the connection's name.
 func (d *Destination) Name() string { return d.options.Name }
+
+// Limit is what all engines over one store keep to together: AtOnce, and
+// beginnings that are evenly spaced by PerSecond. A destination without a name
+// has none.
+func (d *Destination) Limit() semel.Limit {
+	if d.options.Name == "" {
+		return semel.Limit{}
+	}
+	l := semel.Limit{Name: d.options.Name, AtOnce: d.options.AtOnce}
+	if d.options.PerSecond > 0 {
+		l.Every, l.Burst = time.Duration(float64(time.Second)/d.options.PerSecond), 1
+	}
+	return l
+}
 
 // Profile interprets the answers.
 func (d *Destination) Profile() *Profile { return d.profile }

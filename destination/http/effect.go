@@ -28,25 +28,36 @@ func Call[In, Out any](d *Destination, method, path string) semel.Effect[In, Out
 			if err != nil {
 				return semel.Request{}, fmt.Errorf("encode input: %w", err)
 			}
-			target, err := d.URL(path)
+			filled, err := d.Fill(path, body)
 			if err != nil {
 				return semel.Request{}, err
-			}
-			v, _ := parse(body)
-			filled, err := fill(target, func(name string) (string, bool) {
-				field, ok := strings.CutPrefix(name, "body.")
-				if !ok {
-					return "", false
-				}
-				return scalarAt(v, field)
-			})
-			if err != nil {
-				return semel.Request{}, &semel.InputError{Field: "path", Problem: err.Error(), Hint: "name members of the input, as in {body.id}"}
 			}
 			r, _, err := d.NewRequest(method, filled, []string{"Content-Type: application/json"}, body)
 			return r, err
 		},
 	}
+}
+
+// Fill is the address of a path that names members of a JSON input, as in
+// /tickets/{body.id}/status. Each value is escaped for the place where it
+// stands, and numbers keep their digits. The error is *semel.InputError.
+func (d *Destination) Fill(path string, input []byte) (string, error) {
+	target, err := d.URL(path)
+	if err != nil {
+		return "", err
+	}
+	v, _ := parse(input)
+	filled, err := fill(target, func(name string) (string, bool) {
+		field, ok := strings.CutPrefix(name, "body.")
+		if !ok {
+			return "", false
+		}
+		return scalarAt(v, field)
+	})
+	if err != nil {
+		return "", &semel.InputError{Field: "path", Problem: err.Error(), Hint: "name members of the input, as in {body.id}"}
+	}
+	return filled, nil
 }
 
 // NewRequest is the function NewRequest for a path of d: it adds d's name and

@@ -30,15 +30,10 @@ func (d *Destination) Send(ctx context.Context, s *semel.Send) semel.Event {
 	if err != nil {
 		return refused(s, err.Error())
 	}
-	release, err := d.limit.take(ctx)
-	if err != nil {
-		return refused(s, "there was no free place within the connection's limits: "+err.Error())
-	}
 	a := newAttempt(s, orElse(s.Operation.Contract.WriteTimeout, semel.DefaultWriteTimeout))
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan semel.Event, 1)
 	d.wg.Go(func() {
-		defer release()
 		defer cancel()
 		defer a.done()
 		done <- d.attempt(inner, a, o)

@@ -3,6 +3,7 @@ package httpdest
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/semel-dev/semel"
@@ -99,13 +100,32 @@ func CheckLookup(r *semel.Request, lookupURL string) error {
 
 // CheckTemplate reports what is wrong with a lookup URL, whatever its values.
 func CheckTemplate(template string) error {
+	_, err := members(template, "key", "destination_key")
+	return err
+}
+
+// CheckPath reports what is wrong with a path that Fill takes, whatever its
+// values, and lists the members of the input that it names.
+func CheckPath(path string) ([]string, error) {
+	if !strings.HasPrefix(path, "/") {
+		return nil, fmt.Errorf("%q does not begin with /", path)
+	}
+	return members("http://localhost" + path)
+}
+
+// members lists the members of the body that a URL names. It fails where the
+// URL names something else than these and the others.
+func members(template string, others ...string) (fields []string, err error) {
 	filled, err := fill(template, func(name string) (string, bool) {
 		field, ofBody := strings.CutPrefix(name, "body.")
-		return "x", name == "key" || name == "destination_key" || ofBody && field != ""
+		if ofBody && field != "" {
+			fields = append(fields, field)
+		}
+		return "x", ofBody && field != "" || slices.Contains(others, name)
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = parseURL("lookup", filled)
-	return err
+	_, err = parseURL("url", filled)
+	return fields, err
 }

@@ -30,7 +30,9 @@ type Options struct {
 	// MaxRows is the most rows that a statement may return; 0 means
 	// DefaultMaxRows.
 	MaxRows int
-	// AtOnce is the most connections; 0 means DefaultAtOnce.
+	// AtOnce is the most connections of this process, and the most effects and
+	// queries of all engines over one store, see Limit; 0 means DefaultAtOnce
+	// connections and no limit.
 	AtOnce int
 	// Password, if not nil, is asked for each new connection to PostgreSQL. It
 	// replaces that of the URL.
@@ -45,6 +47,7 @@ type Options struct {
 type Database struct {
 	options  Options
 	location string // without credentials; part of every request
+	limited  semel.Limit
 	backend  backend
 
 	mu      sync.Mutex
@@ -108,12 +111,16 @@ func New(address string, o Options) (*Database, error) {
 	if o.Timeout < 0 || o.MaxRows < 0 || o.AtOnce < 0 {
 		return nil, &semel.InputError{Field: "limits", Problem: "are negative", Hint: "leave out a limit that is not meant"}
 	}
+	limited := semel.Limit{Name: o.Name, AtOnce: o.AtOnce}
+	if o.Name == "" {
+		limited.AtOnce = 0
+	}
 	o.Timeout, o.MaxRows, o.AtOnce = cmp.Or(o.Timeout, DefaultTimeout), cmp.Or(o.MaxRows, DefaultMaxRows), cmp.Or(o.AtOnce, DefaultAtOnce)
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, urlError("cannot be read as a URL")
 	}
-	d := &Database{options: o}
+	d := &Database{options: o, limited: limited}
 	switch u.Scheme {
 	case "postgres", "postgresql":
 		d.backend, d.location, err = newPostgres(address, o)
@@ -142,6 +149,10 @@ func (d *Database) Contract() semel.Contract {
 		AbsenceIsProof: true, MaxProcessing: d.options.Timeout, Timeout: d.options.Timeout,
 	}
 }
+
+// Limit is what all engines over one store keep to together: AtOnce, where it
+// was given. A database without a name has none.
+func (d *Database) Limit() semel.Limit { return d.limited }
 
 // QueryContract is what queries promise: they change nothing, so they may be
 // repeated.
