@@ -75,7 +75,8 @@ func (c *Config) openNamed(s *settings) (destination, error) {
 }
 
 // Resolve finds how a stored operation is sent, and what its destination
-// promises today: its named connection, or for HTTP the endpoint itself, read
+// promises today: its named connection, by the contract of its action where the
+// file has one of that name, or for HTTP the endpoint itself, read
 // by the profile that the operation was claimed with. The Config owns it.
 func (c *Config) Resolve(o *semel.Operation) (semel.Destination, semel.Contract, error) {
 	kind := o.Request.Kind
@@ -108,6 +109,9 @@ func (c *Config) Resolve(o *semel.Operation) (semel.Destination, semel.Contract,
 	}
 	if db, ok := d.(*sqldest.Database); ok && o.Contract.Protection == semel.Commutes {
 		return d, current(o.Contract, db.QueryContract()), nil
+	}
+	if a, ok := s.actions[o.Request.Action]; ok {
+		return d, a.current(o.Contract), nil
 	}
 	return d, current(o.Contract, d.Contract()), nil
 }

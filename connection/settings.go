@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -25,6 +26,8 @@ type settings struct {
 	secrets   map[string]placedValue // headers whose value is a secret
 	ca        *x509.CertPool
 	contract  semel.Contract
+	inferred  bool // the file names no protection
+	actions   map[string]*action
 	atOnce    int
 	perSecond float64
 	database  *database // for kind sql, which uses none of the above
@@ -37,7 +40,7 @@ type placedValue struct {
 }
 
 func newSettings(name, dir string) *settings {
-	return &settings{name: name, dir: dir, given: map[string]string{}, secrets: map[string]placedValue{}}
+	return &settings{name: name, dir: dir, given: map[string]string{}, secrets: map[string]placedValue{}, actions: map[string]*action{}}
 }
 
 const howToRefer = "keep the value out of the file: write env:NAME or file:PATH"
@@ -50,6 +53,7 @@ type declared struct {
 	window       *yaml.Node
 	keyHeader    *yaml.Node
 	lookup       *yaml.Node
+	effect       *yaml.Node
 	secret       *Secret
 	secretHeader string
 	secretAt     *yaml.Node
@@ -63,9 +67,10 @@ func (r *reader) connection(key, value *yaml.Node, s *settings) {
 	}
 	var d declared
 	c := &d.contract
-	var protection, effect, onFailed string
+	var actions *yaml.Node
 	baseAt := value
-	r.mapping(value, "connection "+s.name, map[string]field{
+	fields := r.contractFields(&d)
+	maps.Copy(fields, map[string]field{
 		"kind": func(n *yaml.Node) {
 			if s.kind, _ = r.text(n, "kind"); s.kind != "" && s.kind != httpdest.Kind {
 				r.wrong(n, "use http or sql", "kind %s is unknown", shown(s.kind))
@@ -78,26 +83,13 @@ func (r *reader) connection(key, value *yaml.Node, s *settings) {
 				d.secret = &ref
 			}
 		},
-		"secret_header":    func(n *yaml.Node) { d.secretAt = n; d.secretHeader, _ = r.text(n, "secret_header") },
-		"headers":          func(n *yaml.Node) { r.headers(n, s) },
-		"ca":               func(n *yaml.Node) { s.ca = r.roots(n, s.dir) },
-		"protection":       func(n *yaml.Node) { d.protection = n; protection, _ = r.text(n, "protection") },
-		"effect":           r.words(&effect, "effect"),
-		"window":           func(n *yaml.Node) { d.window = n; r.duration(&c.Window, "window")(n) },
-		"key_header":       func(n *yaml.Node) { d.keyHeader = n; c.KeyHeader, _ = r.text(n, "key_header") },
-		"key_quoted":       r.truth(&c.KeyQuoted, "key_quoted"),
-		"timeout":          r.duration(&c.Timeout, "timeout"),
-		"write_timeout":    r.duration(&c.WriteTimeout, "write_timeout"),
-		"max_processing":   r.duration(&c.MaxProcessing, "max_processing"),
-		"visible_after":    r.duration(&c.VisibleAfter, "visible_after"),
-		"absence_is_proof": r.truth(&c.AbsenceIsProof, "absence_is_proof"),
-		"lookup":           func(n *yaml.Node) { d.lookup = n; c.LookupURL, _ = r.text(n, "lookup") },
-		"found_in":         r.words(&c.FoundIn, "found_in"),
-		"owner":            r.words(&c.Owner, "owner"),
-		"metered":          r.truth(&c.Metered, "metered"),
-		"on_failed":        r.words(&onFailed, "on_failed"),
-		"attempts":         r.count(&c.Attempts, "attempts"),
-		"backoff":          r.duration(&c.Backoff, "backoff"),
+		"secret_header": func(n *yaml.Node) { d.secretAt = n; d.secretHeader, _ = r.text(n, "secret_header") },
+		"headers":       func(n *yaml.Node) { r.headers(n, s) },
+		"ca":            func(n *yaml.Node) { s.ca = r.roots(n, s.dir) },
+		"key_header":    func(n *yaml.Node) { d.keyHeader = n; c.KeyHeader, _ = r.text(n, "key_header") },
+		"key_quoted":    r.truth(&c.KeyQuoted, "key_quoted"),
+		"write_timeout": r.duration(&c.WriteTimeout, "write_timeout"),
+		"actions":       func(n *yaml.Node) { actions = n },
 		"limits": func(n *yaml.Node) {
 			r.mapping(n, "limits", map[string]field{
 				"at_once":    r.count(&s.atOnce, "at_once"),
@@ -105,10 +97,10 @@ func (r *reader) connection(key, value *yaml.Node, s *settings) {
 			})
 		},
 	})
+	r.mapping(value, "connection "+s.name, fields)
 	if value.Kind != yaml.MappingNode {
 		return
 	}
-	c.Protection, c.Effect, c.OnFailed = semel.Protection(protection), semel.EffectKind(effect), semel.OnFailed(onFailed)
 	switch {
 	case s.kind == "":
 		r.missing(key, value, "kind", "add kind: http or kind: sql")
@@ -117,6 +109,37 @@ func (r *reader) connection(key, value *yaml.Node, s *settings) {
 	}
 	r.place(s, &d)
 	r.complete(key, s, &d, baseAt)
+	if actions != nil {
+		r.actions(actions, s)
+	}
+}
+
+// contractFields read the parts of a contract that an action may say for
+// itself.
+func (r *reader) contractFields(d *declared) map[string]field {
+	c := &d.contract
+	return map[string]field{
+		"protection": func(n *yaml.Node) {
+			d.protection = n
+			r.words((*string)(&c.Protection), "protection")(n)
+		},
+		"effect": func(n *yaml.Node) {
+			d.effect = n
+			r.words((*string)(&c.Effect), "effect")(n)
+		},
+		"window":           func(n *yaml.Node) { d.window = n; r.duration(&c.Window, "window")(n) },
+		"timeout":          r.duration(&c.Timeout, "timeout"),
+		"max_processing":   r.duration(&c.MaxProcessing, "max_processing"),
+		"visible_after":    r.duration(&c.VisibleAfter, "visible_after"),
+		"absence_is_proof": r.truth(&c.AbsenceIsProof, "absence_is_proof"),
+		"lookup":           func(n *yaml.Node) { d.lookup = n; r.words(&c.LookupURL, "lookup")(n) },
+		"found_in":         r.words(&c.FoundIn, "found_in"),
+		"owner":            r.words(&c.Owner, "owner"),
+		"metered":          r.truth(&c.Metered, "metered"),
+		"on_failed":        r.words((*string)(&c.OnFailed), "on_failed"),
+		"attempts":         r.count(&c.Attempts, "attempts"),
+		"backoff":          r.duration(&c.Backoff, "backoff"),
+	}
 }
 
 // isDatabase reports whether a connection is of kind sql, whose members differ.
@@ -167,18 +190,8 @@ func (r *reader) complete(key *yaml.Node, s *settings, d *declared, baseAt *yaml
 		s.profile = generic
 	}
 	known := s.profile.Contract()
-	c := d.contract
+	c := &d.contract
 	c.Profile = known.Profile
-	at := key
-	for _, n := range []*yaml.Node{d.lookup, d.window, d.protection} {
-		if n != nil {
-			at = n
-		}
-	}
-	if known.Window > 0 && c.Window > known.Window {
-		r.wrong(d.window, "use "+known.Window.String()+" or less", "window is longer than profile %s can rely on", s.profile.ID())
-		return
-	}
 	if c.KeyHeader != "" && (known.KeyHeader == "" || !strings.EqualFold(c.KeyHeader, known.KeyHeader)) && !r.headerName(d.keyHeader, c.KeyHeader) {
 		return
 	}
@@ -190,16 +203,42 @@ func (r *reader) complete(key *yaml.Node, s *settings, d *declared, baseAt *yaml
 	if c.Window == 0 {
 		c.Window = known.Window
 	}
-	if c.Protection == "" {
-		c.Protection = inferred(c)
+	s.inferred = d.protection == nil
+	if !r.promise(key, s, d) {
+		return
+	}
+	s.contract = *c
+	if s.base != "" {
+		probe := httpdest.Options{Name: s.name, Base: s.base, Profile: s.profile, Contract: *c}
+		if _, err := httpdest.New(probe); err != nil {
+			r.input(baseAt, err)
+		}
+	}
+}
+
+// promise checks what d says against what the profile knows, and completes it.
+func (r *reader) promise(key *yaml.Node, s *settings, d *declared) bool {
+	c, before := &d.contract, len(r.errs)
+	at := key
+	for _, n := range []*yaml.Node{d.lookup, d.window, d.protection} {
+		if n != nil {
+			at = n
+		}
+	}
+	if known := s.profile.Contract(); d.window != nil && known.Window > 0 && c.Window > known.Window {
+		r.wrong(d.window, "use "+known.Window.String()+" or less", "window is longer than profile %s can rely on", s.profile.ID())
+		return false
+	}
+	if d.protection == nil && s.inferred {
+		c.Protection = inferred(*c)
 	}
 	if c.Protection == semel.Keyed && c.KeyHeader == "" {
 		r.wrong(at, "name it with key_header, for example Idempotency-Key", "keyed protection needs the header that carries the key")
-		return
+		return false
 	}
 	if c.Protection == semel.Transactional {
 		r.wrong(at, "use keyed, lookup, absolute, commutes or none", "transactional protection is not to be had over HTTP")
-		return
+		return false
 	}
 	if d.lookup != nil && c.LookupURL != "" {
 		if strings.HasPrefix(c.LookupURL, "/") {
@@ -207,24 +246,17 @@ func (r *reader) complete(key *yaml.Node, s *settings, d *declared, baseAt *yaml
 		}
 		if !sameHost(s.base, c.LookupURL) {
 			r.wrong(d.lookup, "begin it with /", "lookup leads elsewhere than base, where the secret must not go")
-			return
+			return false
 		}
 		if err := httpdest.CheckTemplate(c.LookupURL); err != nil {
 			r.wrong(d.lookup, "use {key}, {destination_key} or {body.FIELD}", "lookup cannot be used: %v", err)
-			return
+			return false
 		}
 	}
 	if err := c.Validate(); err != nil {
 		r.input(at, err)
-		return
 	}
-	s.contract = c
-	if s.base != "" {
-		probe := httpdest.Options{Name: s.name, Base: s.base, Profile: s.profile, Contract: c}
-		if _, err := httpdest.New(probe); err != nil {
-			r.input(baseAt, err)
-		}
-	}
+	return len(r.errs) == before
 }
 
 // inferred is the protection that the declared facts add up to.
