@@ -73,6 +73,9 @@ type Runs interface {
 	Register(ctx context.Context, definitions []WorkflowDefinition) error
 	// Registered reads the text of a definition by its digest; ErrNotFound.
 	Registered(ctx context.Context, digest string) ([]byte, error)
+	// Definitions lists the definitions of a workflow that were registered and
+	// have a text, oldest version first.
+	Definitions(ctx context.Context, workflow string) ([]RegisteredDefinition, error)
 	// Workflows lists the newest version of each workflow that was registered,
 	// by name.
 	Workflows(ctx context.Context) ([]RegisteredWorkflow, error)
@@ -286,6 +289,13 @@ type RegisteredWorkflow struct {
 	WorkflowRef
 	Owner      string
 	Definition string // digest; empty for Go
+}
+
+// RegisteredDefinition is a definition that runs may have begun with.
+type RegisteredDefinition struct {
+	WorkflowRef
+	Digest string
+	Text   []byte
 }
 
 // ScheduleState is where a schedule stands.

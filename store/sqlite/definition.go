@@ -32,6 +32,11 @@ const (
 		select name, version, digest, owner
 		from workflow
 		order by name`
+	definitionsOf = `
+		select workflow, version, digest, text
+		from definition
+		where workflow = ?
+		order by version, digest`
 	definitionOfDigest = `
 		select text
 		from definition
@@ -101,6 +106,21 @@ func (s *Store) Registered(ctx context.Context, digest string) ([]byte, error) {
 		return err
 	})
 	return text, err
+}
+
+// Definitions lists the definitions of a workflow; see semel.Runs.
+func (s *Store) Definitions(ctx context.Context, workflow string) ([]semel.RegisteredDefinition, error) {
+	var all []semel.RegisteredDefinition
+	err := s.read(ctx, func(tx *sql.Tx) error {
+		all = nil
+		return each(ctx, tx, func(sc scan) error {
+			var d semel.RegisteredDefinition
+			err := sc(&d.Name, &d.Version, &d.Digest, &d.Text)
+			all = append(all, d)
+			return err
+		}, definitionsOf, workflow)
+	})
+	return all, err
 }
 
 // Workflows lists the newest version of each workflow.

@@ -105,6 +105,10 @@ func testRegister(t *testing.T, h Harness) {
 	}
 	wg.Wait()
 	starts("four", 5)
+	definitions, err := s.Definitions(t.Context(), workflow)
+	if err != nil || len(definitions) == 0 || definitions[0].Name != workflow || len(definitions[0].Text) == 0 {
+		t.Fatalf("definitions of %s: %+v, %v", workflow, definitions, err)
+	}
 }
 
 func twiceOf(name string) semel.WorkflowDefinition {
