@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -102,8 +103,8 @@ func (s *Stage) Database(ctx context.Context, name, statements string) (*sqldest
 	if err != nil {
 		return nil, err
 	}
-	defer db.Close()
-	if _, err := db.ExecContext(ctx, statements); err != nil {
+	_, err = db.ExecContext(ctx, statements)
+	if err = errors.Join(err, db.Close()); err != nil {
 		return nil, fmt.Errorf("prepare %s: %w", file, err)
 	}
 	d, err := sqldest.New("sqlite://"+file, sqldest.Options{Name: name})
@@ -155,8 +156,8 @@ func (s *Stage) Close() error {
 	s.stop()
 	s.working.Wait()
 	var errs []error
-	for i := len(s.closers) - 1; i >= 0; i-- {
-		errs = append(errs, s.closers[i]())
+	for _, fn := range slices.Backward(s.closers) {
+		errs = append(errs, fn())
 	}
 	return errors.Join(errs...)
 }
