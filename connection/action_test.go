@@ -149,12 +149,6 @@ func TestActionContract(t *testing.T) {
 	if _, ok := c.Checks().Connection("gone"); ok {
 		t.Error("a connection that is not there")
 	}
-	if member, ok := c.Template("payments", "send"); member != "text" || !ok {
-		t.Errorf("got %q, %v", member, ok)
-	}
-	if _, ok := c.Template("payments", "charge"); ok {
-		t.Error("charge has no template")
-	}
 }
 
 // Recovery goes by what the action promises today, not only its connection.

@@ -18,7 +18,7 @@ import (
 // An HTTP action sends with as its JSON body, none where with is nil. Members
 // that its path names are in the body as well: a lookup may need them. A get
 // and a delete send no body, so the path must name every member. Where the
-// action has a template, with.template is the rendered text; see Template.
+// action has a template, with.template is the rendered text.
 //
 // Built in are sql.query and sql.exec, which run with.statement with the list
 // with.args in the database that with.at names, and claim.once, which changes
@@ -60,17 +60,6 @@ func (c *Config) Call(connection, action string, with map[string]any) (semel.Cal
 	}
 	r.Action = action
 	return semel.Call{Action: action, Request: r, Contract: a.contract, Destination: d}, nil
-}
-
-// Template is the member of its body in which an action sends a rendered
-// template; ok is false where it takes none. Who renders the file that
-// with.template names hands the text to Call in its place.
-func (c *Config) Template(connection, action string) (member string, ok bool) {
-	_, a, err := c.action(connection, action)
-	if err != nil || a.template == "" {
-		return "", false
-	}
-	return a.template, true
 }
 
 func (c *Config) action(connection, name string) (*settings, *action, error) {

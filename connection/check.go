@@ -38,6 +38,8 @@ func (s *settings) info() workflowfile.ConnectionInfo {
 	return i
 }
 
+var _ workflowfile.Actions = (*Config)(nil)
+
 func (a *action) info() workflowfile.ActionInfo {
 	i := workflowfile.ActionInfo{Read: a.reads()}
 	if a.inherits {

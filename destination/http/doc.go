@@ -15,6 +15,9 @@
 // No redirect is followed, and no certificate goes unverified. What an answer
 // means is data: a [Profile], versioned, with the source of every field.
 //
+// A connection's limits hold for all workers, so the engine keeps them and this
+// package only says them, see [Destination.Limit].
+//
 // Boundaries. Bytes handed to a forward proxy may leave it later than the
 // contract's write timeout. HTTP/2 connections carry one request at a time,
 // since bytes of several could not be told apart. A connection idles for three
