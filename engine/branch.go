@@ -19,6 +19,10 @@ import (
 // claim.
 const flushAfter = time.Millisecond
 
+// stranded is how long a function may go on after a wrong use of its Context:
+// it may be waiting, for ever, for the goroutine that this ended.
+const stranded = time.Second
+
 // branch is a sequence of steps: the run's own, or those of an item of a list.
 // It is the semel.Executor of that sequence's Context.
 type branch struct {
@@ -26,8 +30,9 @@ type branch struct {
 	path string
 
 	busy      atomic.Pointer[string] // the step under way
-	poisoned  atomic.Bool            // suspended: nothing more begins
+	poisoned  atomic.Bool            // suspended, or ended: nothing more begins
 	goroutine uint64                 // that the steps must come from, with Strict
+	wrong     chan struct{}          // closed at a wrong use of the Context
 
 	commits sync.Mutex // one at a time, so that what is kept is durable before a claim is
 
@@ -47,7 +52,9 @@ type postponed struct {
 
 var _ semel.Executor = (*branch)(nil)
 
-func (x *execution) branch(path string) *branch { return &branch{x: x, path: path} }
+func (x *execution) branch(path string) *branch {
+	return &branch{x: x, path: path, wrong: make(chan struct{})}
+}
 
 // ending is how a branch ended.
 type ending struct {
@@ -59,9 +66,9 @@ type ending struct {
 // call runs fn as the branch, in a goroutine of its own, until it returns or is
 // suspended.
 func (b *branch) call(fn func(semel.Context) error) ending {
-	done := make(chan ending)
+	done := make(chan ending, 1)
 	go func() {
-		end := ending{reason: "the workflow ended its goroutine by itself (runtime.Goexit, or t.FailNow in a test)"}
+		end := ending{reason: "the workflow ended its goroutine by itself (runtime.Goexit, t.FailNow in a test, or a step on the Context of a branch that is over)"}
 		defer func() {
 			if r := recover(); r != nil {
 				end = ending{reason: fmt.Sprintf("the workflow's code panicked: %v", r)}
@@ -75,7 +82,17 @@ func (b *branch) call(fn func(semel.Context) error) ending {
 		err := fn(semel.NewContext(b.x.ctx, b, b.path))
 		end = ending{err: err}
 	}()
-	return <-done
+	select {
+	case end := <-done:
+		return end
+	case <-b.wrong:
+	}
+	select {
+	case end := <-done:
+		return end
+	case <-time.After(stranded):
+		return b.ended(ending{})
+	}
 }
 
 // ended corrects an ending by what the branch knows: a suspension counts, not
@@ -87,7 +104,7 @@ func (b *branch) ended(end ending) ending {
 	switch {
 	case reason != "":
 		return ending{reason: reason}
-	case b.poisoned.Load():
+	case b.poisoned.Swap(true):
 		return ending{suspended: true}
 	}
 	return end
@@ -148,15 +165,15 @@ func (b *branch) enter(path string) {
 	if b.poisoned.Load() {
 		runtime.Goexit()
 	}
-	if b.goroutine != 0 && b.goroutine != goroutineID() {
-		b.misuse("step " + path + " is asked for from a goroutine that the workflow started itself: parallel work is for Each and Parallel")
-	}
 	if !b.busy.CompareAndSwap(nil, &path) {
 		other := path
 		if p := b.busy.Load(); p != nil {
 			other = *p
 		}
 		b.misuse("steps " + other + " and " + path + " run at once on one Context: parallel work is for Each and Parallel, with the Context that they hand on")
+	}
+	if b.goroutine != 0 && b.goroutine != goroutineID() {
+		b.misuse("step " + path + " is asked for from a goroutine that the workflow started itself: parallel work is for Each and Parallel")
 	}
 	b.check()
 }
@@ -166,6 +183,7 @@ func (b *branch) misuse(reason string) {
 	b.mu.Lock()
 	if b.reason == "" {
 		b.reason = "wrong use of a Context: " + reason
+		close(b.wrong)
 	}
 	b.mu.Unlock()
 	b.poisoned.Store(true)

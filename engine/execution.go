@@ -110,9 +110,9 @@ func (x *execution) goOn() (semel.RunNext, *branch) {
 	case x.pause.Load():
 		return x.suspended(), main
 	case x.run.Crashes >= maxCrashes && !x.blamed():
-		return x.next(semel.RunHeld, fmt.Sprintf("the worker died %d times in a row while it executed this run; nothing is sent until a person retries it", x.run.Crashes)), main
+		return x.held(fmt.Sprintf("the worker died %d times in a row while it executed this run; nothing is sent until a person retries it", x.run.Crashes)), main
 	case x.run.Definition != x.def.Digest:
-		return x.next(semel.RunHeld, x.definitionChanged()), main
+		return x.held(x.definitionChanged()), main
 	}
 	end := main.call(func(ctx semel.Context) error { return x.def.Run(ctx) })
 	return x.conclude(main, end), main
@@ -238,12 +238,12 @@ func (x *execution) definitionChanged() string {
 func (x *execution) conclude(main *branch, end ending) semel.RunNext {
 	switch {
 	case end.reason != "":
-		return x.next(semel.RunHeld, end.reason)
+		return x.held(end.reason)
 	case end.suspended:
 		return x.suspended()
 	}
 	if missed := x.missed(); len(missed) > 0 {
-		return x.next(semel.RunHeld, fmt.Sprintf("changed code: the record has step %s, which the code no longer reaches", missed[0]))
+		return x.held(fmt.Sprintf("changed code: the record has step %s, which the code no longer reaches", missed[0]))
 	}
 	if end.err == nil {
 		return x.next(semel.RunCompleted, "")
@@ -253,7 +253,7 @@ func (x *execution) conclude(main *branch, end ending) semel.RunNext {
 		return x.suspended()
 	}
 	if needsPerson(end.err) {
-		return x.next(semel.RunHeld, end.err.Error())
+		return x.held(end.err.Error())
 	}
 	return x.next(semel.RunFailed, end.err.Error())
 }
@@ -280,8 +280,10 @@ func needsPerson(err error) bool {
 func (x *execution) next(state semel.RunState, reason string) semel.RunNext {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	n := semel.RunNext{State: state, Reason: reason, Result: x.result, Done: x.done, Total: x.total}
-	if !state.Ended() {
+	n := semel.RunNext{State: state, Reason: reason, Done: x.done, Total: x.total}
+	if state.Ended() {
+		n.Result = x.result
+	} else {
 		n.Waits = x.allWaits()
 	}
 	return n
@@ -291,15 +293,57 @@ func (x *execution) next(state semel.RunState, reason string) semel.RunNext {
 // come to.
 func (x *execution) allWaits() []semel.RunWait {
 	waits := slices.Clone(x.waits)
-	have := map[string]bool{}
+	have, elsewhere := map[string]bool{}, x.stopped()
 	for _, w := range waits {
 		have[w.Path] = true
 	}
 	for path, w := range x.before {
-		if _, over := x.records[path]; !over && !have[path] {
+		_, over := x.records[path]
+		if over || have[path] {
+			continue
+		}
+		if !elsewhere[branchOf(path)] {
+			waits = append(waits, w)
+		} else if w, kept := x.aside(w); kept {
 			waits = append(waits, w)
 		}
 	}
 	slices.SortFunc(waits, func(a, b semel.RunWait) int { return strings.Compare(a.Path, b.Path) })
 	return waits
+}
+
+// stopped are the branches that this execution came to the end of for now.
+func (x *execution) stopped() map[string]bool {
+	stopped := map[string]bool{}
+	for _, w := range x.waits {
+		stopped[branchOf(w.Path)] = true
+		stopped[w.Path] = true // of an item that is held as a whole
+	}
+	return stopped
+}
+
+// aside is a wait from before in a branch that is held or waits
+// elsewhere by now. It must not wake the run, which would come to the same end,
+// so only times are kept, for a sleep that began is not begun anew: one that is
+// over has no Until any more.
+func (x *execution) aside(w semel.RunWait) (kept semel.RunWait, ok bool) {
+	if w.Kind == semel.WaitTime && !w.Until.After(x.w.e.estimate()) {
+		w.Until = time.Time{}
+	}
+	return w, w.Kind == semel.WaitTime
+}
+
+// held is how an execution ends that only a person can help.
+func (x *execution) held(reason string) semel.RunNext {
+	n := x.next(semel.RunHeld, reason)
+	all := n.Waits
+	n.Waits = nil
+	for _, w := range all {
+		if w.Kind == semel.WaitPerson {
+			n.Waits = append(n.Waits, w)
+		} else if w, kept := x.aside(w); kept {
+			n.Waits = append(n.Waits, w)
+		}
+	}
+	return n
 }

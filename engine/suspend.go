@@ -26,8 +26,16 @@ func (x *execution) suspended() semel.RunNext {
 		return n
 	}
 	n := x.next(semel.RunWaiting, "")
-	persons := 0
+	own, stopped := map[string]bool{}, x.stopped()
+	for _, w := range x.waits {
+		own[w.Path] = true
+	}
+	persons, count := 0, 0
 	for _, w := range n.Waits {
+		if !own[w.Path] && stopped[branchOf(w.Path)] {
+			continue
+		}
+		count++
 		if w.Person || w.Kind == semel.WaitPerson {
 			persons++
 		}
@@ -38,15 +46,15 @@ func (x *execution) suspended() semel.RunNext {
 			n.Reason = w.Reason
 		}
 	}
-	if x.handOver || len(n.Waits) == 0 {
+	if x.handOver || count == 0 {
 		n.State, n.DueAt, n.Reason = semel.RunRunning, x.w.e.estimate(), ""
 		return n
 	}
-	if persons == len(n.Waits) {
+	if persons == count {
 		n.State = semel.RunHeld
 	}
-	if len(n.Waits) > 1 {
-		n.Reason += fmt.Sprintf(" (and %d more)", len(n.Waits)-1)
+	if count > 1 {
+		n.Reason += fmt.Sprintf(" (and %d more)", count-1)
 	}
 	return n
 }
