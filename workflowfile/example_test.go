@@ -4,8 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
+	"time"
 
 	"github.com/semel-dev/semel"
+	"github.com/semel-dev/semel/engine"
+	"github.com/semel-dev/semel/store/sqlite"
 	"github.com/semel-dev/semel/workflowfile"
 )
 
@@ -90,6 +95,97 @@ func ExampleDefinition_ResolveInputs() {
 	// Output:
 	// map[day:2027-01-31 order:map[id:17]] <nil>
 	// inputs.order is not of type object: give a value of this type
+}
+
+// bank is where the actions of an example act.
+type bank struct{}
+
+func (bank) Call(connection, action string, with map[string]any) (semel.Call, error) {
+	body, err := json.Marshal(with)
+	send := semel.Perform(semel.Contract{Protection: semel.Keyed, Window: 24 * time.Hour},
+		func(_ context.Context, _ *semel.Send, charge map[string]json.Number) (string, error) {
+			fmt.Println("charged", charge["amount"])
+			return "ch_1", nil
+		})
+	return semel.Call{
+		Action: connection + "." + action, Contract: send.Contract, Destination: send.Destination,
+		Request: semel.Request{Connection: connection, Action: connection + "." + action, Kind: "call", MediaType: "application/json", Body: body},
+	}, err
+}
+
+func ExampleDefinition_Workflow() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "semel")
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	store, err := sqlite.Open(ctx, filepath.Join(dir, "semel.db"), sqlite.Options{Create: true})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = store.Close() }()
+	e, err := engine.New(ctx, store, engine.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = e.Close(ctx) }()
+
+	d, _ := workflowfile.Parse("charge.yaml", []byte(`
+name: charging
+version: 1
+inputs: {amount: {type: number}}
+steps:
+  - {id: charge, uses: bank.charge, with: {amount: "${{ inputs.amount }}"}}
+`), workflowfile.Checks{})
+	worker, err := engine.NewWorker(ctx, e, engine.WorkerOptions{Workflows: []semel.WorkflowDefinition{d.Workflow(bank{})}})
+	if err != nil {
+		panic(err)
+	}
+	for range 2 { // twice under one key is once
+		n, err := d.New("order-17", []byte(`{"amount": 0.10}`))
+		if err != nil {
+			panic(err)
+		}
+		run, existing, err := worker.Start(ctx, n)
+		if err != nil {
+			panic(err)
+		}
+		run, err = e.Await(ctx, run.ID)
+		fmt.Println(run.State, existing, err)
+	}
+	// Output:
+	// charged 0.10
+	// completed false <nil>
+	// completed true <nil>
+}
+
+func ExampleDefinition_New() {
+	n, err := charging().New("order-17", []byte(`{"order": {"id": 17, "total": 0.10}}`))
+	fmt.Println(n.Workflow, n.Version, n.Key, err)
+	_, err = charging().New("order-17", []byte(`{"order": {}, "dya": "2027-01-31"}`))
+	fmt.Println(err)
+	// Output:
+	// charging 1 order-17 <nil>
+	// inputs.dya is unknown: did you mean day?
+}
+
+func ExampleLoad() {
+	d, problems, err := workflowfile.Load("testdata/good/nightly_billing.yaml", workflowfile.Checks{
+		Cron: func(string) error { return nil },
+		Connection: func(string) (workflowfile.ConnectionInfo, bool) {
+			return workflowfile.ConnectionInfo{Contract: &semel.Contract{Protection: semel.Keyed}}, true
+		},
+	})
+	fmt.Println(d.Name, problems, err)
+	statement, _ := d.Steps[0].Uses.With.Field("statement").Literal()
+	fmt.Print(statement)
+	// Output:
+	// nightly_billing [] <nil>
+	// select id, customer, email, amount
+	// from invoices
+	// where due <= $1 and not paid
+	// order by id
 }
 
 func ExampleDiff() {

@@ -199,7 +199,7 @@ steps: [{id: mail, uses: mail.send, with: {to: "${{ inputs.contact }}", by: "${{
 			t.Fatal(err)
 		}
 		w.wants(t, "mail.send", `{"by":"e7 contact.added","to":{"id":12345678901234567890}}`)
-		run, err := store.FindRun(t.Context(), "w", "event/e8")
+		run, err := store.FindRun(t.Context(), "w", "event/contact.added/e8")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -354,9 +354,24 @@ on_failure: [{id: tell, uses: mail.ops}]
 				if w.asked(action) != 1 {
 					t.Errorf("%s: %d requests, want 1", name, w.asked(action))
 				}
+				wantsClaim(r, run, action != "stock.list")
 			}
 		}
 	})
+}
+
+// wantsClaim: what acts has an operation, and what reads has none.
+func wantsClaim(r *rig, run semel.Run, want bool) {
+	r.Helper()
+	steps, err := r.store.Steps(r.Context(), run.ID)
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, s := range steps {
+		if s.Path == "s" && (s.Operation != semel.ID{}) != want {
+			r.Errorf("operation %s of step s, want one: %t", s.Operation, want)
+		}
+	}
 }
 
 // TestDefinitionForAWorker has what the store and the engine need.

@@ -65,6 +65,9 @@ type town struct {
 	keys     map[string]bool
 	answers  map[string]answer
 	contract map[string]semel.Contract
+	// after is called when the nth request has had its effect, before anybody
+	// learns of it.
+	after func(n int)
 }
 
 type request struct{ action, key, body string }
@@ -170,17 +173,21 @@ func (h house) Send(_ context.Context, s *semel.Send) semel.Event {
 	h.w.mu.Lock()
 	body := string(s.Operation.Request.Body)
 	h.w.requests = append(h.w.requests, request{h.name, s.DestinationKey, body})
-	n, a := h.w.count(h.name), h.w.answers[h.name]
+	total, n, a := len(h.w.requests), h.w.count(h.name), h.w.answers[h.name]
 	h.w.mu.Unlock()
 	if a == nil {
 		a = says(`{}`)
 	}
 	ev, happens := a(n, body)
 	h.w.mu.Lock()
-	defer h.w.mu.Unlock()
 	if happens && !h.w.keys[s.DestinationKey] {
 		h.w.keys[s.DestinationKey] = true
 		h.w.effects[h.name] = append(h.w.effects[h.name], body)
+	}
+	after := h.w.after
+	h.w.mu.Unlock()
+	if after != nil {
+		after(total)
 	}
 	return ev
 }
