@@ -194,6 +194,16 @@ func StepKey(r *Run, path string) Key {
 	return Key("run/" + DestinationKey(Scope(prefixed(r.Workflow, string(r.Key), path)), "", 0))
 }
 
+// EventKey is the key of the runs that an event starts: sending the event again
+// starts nothing. One that would be too long is replaced by a digest.
+func EventKey(e *InboxEvent) Key {
+	key := Key("event/" + e.Name + "/" + e.ID)
+	if len(key) > MaxKeyLen {
+		key = Key("event/" + DestinationKey(Scope(prefixed(e.Name, e.ID)), "", 0))
+	}
+	return key
+}
+
 // DecodeInput reads the input of a run, with numbers as they were written.
 func (r *Run) DecodeInput(into any) error {
 	if err := json.Unmarshal(r.Input, into); err != nil {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/semel-dev/semel"
 	"github.com/semel-dev/semel/drill"
 	"github.com/semel-dev/semel/store/postgres"
@@ -112,7 +114,29 @@ func outside(ctx context.Context, s drill.Store) error {
 	return nil
 }
 
-func subject(t *testing.T, keyed bool, open func(*testing.T) func() (drill.Store, error)) drill.Subject {
+// fresh empties a store and returns what opens it.
+type fresh func() (func() (drill.Store, error), error)
+
+// empty removes what an earlier world left.
+func empty(t *testing.T, url string) error {
+	const truncate = `
+do $$
+declare name text;
+begin
+  for name in select tablename from pg_tables where schemaname = 'semel' and tablename not in ('store', 'schema_version') loop
+    execute format('truncate semel.%I', name);
+  end loop;
+end $$`
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(t.Context()) }()
+	_, err = conn.Exec(t.Context(), truncate)
+	return err
+}
+
+func subject(keyed bool, open fresh) drill.Subject {
 	return drill.Subject{World: func() (drill.World, error) {
 		c := &counter{effects: map[string]int{}, keyed: keyed}
 		wf := orders(c)
@@ -121,9 +145,13 @@ func subject(t *testing.T, keyed bool, open func(*testing.T) func() (drill.Store
 			_, err := semel.Do(ctx, note, o)
 			return err
 		}}
+		opened, err := open()
+		if err != nil {
+			return drill.World{}, err
+		}
 		start, err := wf.New("", order{ID: "o1", Items: []string{"a", "b"}})
 		return drill.World{
-			Open: open(t), Workflows: []semel.WorkflowDefinition{wf.Definition(), child.Definition()},
+			Open: opened, Workflows: []semel.WorkflowDefinition{wf.Definition(), child.Definition()},
 			Start: []semel.NewRun{start}, Outside: outside,
 			Effects: func() (map[string]int, error) { return c.effects, nil },
 			Want:    []string{"o1 charge", "a pack", "b pack", "o1 publish", "o1 note"},
@@ -133,24 +161,27 @@ func subject(t *testing.T, keyed bool, open func(*testing.T) func() (drill.Store
 }
 
 func TestEveryKindOfStepSurvivesEveryDeath(t *testing.T) {
-	stores := map[string]func(t *testing.T) func() (drill.Store, error){
-		"sqlite": func(t *testing.T) func() (drill.Store, error) {
-			path := filepath.Join(t.TempDir(), "semel.db")
-			return func() (drill.Store, error) {
-				return sqlite.Open(t.Context(), path, sqlite.Options{Create: true})
+	stores := map[string]func(t *testing.T) fresh{
+		"sqlite": func(t *testing.T) fresh {
+			return func() (func() (drill.Store, error), error) {
+				path := filepath.Join(t.TempDir(), "semel.db")
+				return func() (drill.Store, error) {
+					return sqlite.Open(t.Context(), path, sqlite.Options{Create: true})
+				}, nil
 			}
 		},
-		"postgres": func(t *testing.T) func() (drill.Store, error) {
+		"postgres": func(t *testing.T) fresh {
 			url := postgrestest.Shared(t).Database(t)
-			return func() (drill.Store, error) {
+			open := func() (drill.Store, error) {
 				return postgres.Open(t.Context(), url, postgres.Options{Create: true})
 			}
+			return func() (func() (drill.Store, error), error) { return open, empty(t, url) }
 		},
 	}
 	for name, open := range stores {
 		for _, keyed := range []bool{false, true} {
 			t.Run(name+map[bool]string{false: " unprotected", true: " keyed"}[keyed], func(t *testing.T) {
-				r, err := drill.Interrupt(t.Context(), subject(t, keyed, open))
+				r, err := drill.Interrupt(t.Context(), subject(keyed, open(t)))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -31,7 +31,7 @@ type branch struct {
 
 	busy      atomic.Pointer[string] // the step under way
 	poisoned  atomic.Bool            // suspended, or ended: nothing more begins
-	goroutine uint64                 // that the steps must come from, with Strict
+	goroutine uint64                 // that the steps must come from
 	wrong     chan struct{}          // closed at a wrong use of the Context
 
 	commits sync.Mutex // one at a time, so that what is kept is durable before a claim is
@@ -76,9 +76,7 @@ func (b *branch) call(fn func(semel.Context) error) ending {
 			}
 			done <- b.ended(end)
 		}()
-		if b.x.w.opt.Strict {
-			b.goroutine = goroutineID()
-		}
+		b.goroutine = goroutineID()
 		err := fn(semel.NewContext(b.x.ctx, b, b.path))
 		end = ending{err: err}
 	}()
@@ -172,10 +170,18 @@ func (b *branch) enter(path string) {
 		}
 		b.misuse("steps " + other + " and " + path + " run at once on one Context: parallel work is for Each and Parallel, with the Context that they hand on")
 	}
-	if b.goroutine != 0 && b.goroutine != goroutineID() {
-		b.misuse("step " + path + " is asked for from a goroutine that the workflow started itself: parallel work is for Each and Parallel")
+	if b.x.w.opt.Strict {
+		b.own(path)
 	}
 	b.check()
+}
+
+// own holds the run if the step comes from a goroutine that is not the
+// branch's.
+func (b *branch) own(path string) {
+	if b.goroutine != goroutineID() {
+		b.misuse("step " + path + " is asked for from a goroutine that the workflow started itself: parallel work is for Each and Parallel")
+	}
 }
 
 // misuse holds the run because its code cannot be executed safely.
@@ -220,8 +226,12 @@ func (b *branch) hold(path, reason string) {
 	b.suspend(semel.RunWait{Path: path, Kind: semel.WaitPerson, Person: true, Reason: reason})
 }
 
-// exit ends the goroutine of a branch that goes on another time.
+// exit ends the goroutine of a branch that goes on another time. From another
+// goroutine that would leave the branch waiting for ever.
 func (b *branch) exit() {
+	if p := b.busy.Load(); p != nil {
+		b.own(*p)
+	}
 	b.poisoned.Store(true)
 	b.busy.Store(nil)
 	runtime.Goexit()
@@ -385,9 +395,13 @@ func stack() []byte {
 // goroutineID is the number that the runtime gives a goroutine. It is used to
 // find mistakes, and decides nothing else.
 func goroutineID() uint64 {
-	var buf [64]byte
+	var buf [32]byte
 	var id uint64
-	line := bytes.TrimPrefix(buf[:runtime.Stack(buf[:], false)], []byte("goroutine "))
-	_, _ = fmt.Sscan(string(line), &id)
+	for _, c := range bytes.TrimPrefix(buf[:runtime.Stack(buf[:], false)], []byte("goroutine ")) {
+		if c < '0' || c > '9' {
+			break
+		}
+		id = 10*id + uint64(c-'0')
+	}
 	return id
 }

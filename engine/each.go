@@ -140,6 +140,9 @@ func (x *execution) item(path string, s *semel.EachStep, data []byte) bool {
 	if _, happened := errors.AsType[*semel.UnreadableError](end.err); happened {
 		end = ending{reason: end.err.Error()}
 	}
+	if x.run.Crashes >= careful && (end.suspended || end.reason != "") {
+		b.keep(semel.StepRecord{Path: path, Kind: semel.StepItem, What: idle, Outcome: semel.StepOpen})
+	}
 	switch {
 	case end.reason != "":
 		x.wait(semel.RunWait{Path: path, Kind: semel.WaitPerson, Person: true, Since: x.w.e.estimate(), Reason: end.reason})
@@ -167,7 +170,7 @@ func (x *execution) item(path string, s *semel.EachStep, data []byte) bool {
 // mark makes durable which item is under way. An item that was when the last
 // worker died needs a person: it is what kills workers.
 func (x *execution) mark(b *branch) bool {
-	if rec, ok := x.recorded(b.path); ok && rec.Outcome == semel.StepOpen && !x.run.RetriedAt.After(rec.At) {
+	if rec, ok := x.recorded(b.path); ok && underWay(&rec) && !x.run.RetriedAt.After(rec.At) {
 		x.wait(semel.RunWait{
 			Path: b.path, Kind: semel.WaitPerson, Person: true, Since: x.w.e.estimate(),
 			Reason: "the worker died while it executed " + b.path + ", more than once",
@@ -186,11 +189,19 @@ func (x *execution) mark(b *branch) bool {
 // died.
 func (x *execution) blamed() bool {
 	for _, r := range x.records {
-		if r.Kind == semel.StepItem && r.Outcome == semel.StepOpen {
+		if r.Kind == semel.StepItem && underWay(&r) {
 			return true
 		}
 	}
 	return false
+}
+
+// idle is what the mark of an item says that waits: whoever dies then, it is
+// not to blame.
+const idle = "waits"
+
+func underWay(mark *semel.StepRecord) bool {
+	return mark.Outcome == semel.StepOpen && mark.What != idle
 }
 
 // waitsOf are the waits of earlier executions inside a list, by item.

@@ -49,7 +49,7 @@ type execution struct {
 
 func newExecution(w *Worker, r semel.Run, from time.Time) *execution {
 	x := &execution{
-		w: w, run: r, def: w.defs[semel.WorkflowRef{Name: r.Workflow, Version: r.Version}], from: from,
+		w: w, run: r, def: w.definition(&r), from: from,
 		records: map[string]semel.StepRecord{}, earlier: map[string][]string{}, before: map[string]semel.RunWait{},
 	}
 	x.ctx, x.stop = context.WithCancel(w.e.ctx)
@@ -111,7 +111,7 @@ func (x *execution) goOn() (semel.RunNext, *branch) {
 		return x.suspended(), main
 	case x.run.Crashes >= maxCrashes && !x.blamed():
 		return x.held(fmt.Sprintf("the worker died %d times in a row while it executed this run; nothing is sent until a person retries it", x.run.Crashes)), main
-	case x.run.Definition != x.def.Digest:
+	case x.def == nil || x.run.Definition != x.def.Digest:
 		return x.held(x.definitionChanged()), main
 	}
 	end := main.call(func(ctx semel.Context) error { return x.def.Run(ctx) })
@@ -226,7 +226,7 @@ func (x *execution) abort(err error) {
 func (x *execution) definitionChanged() string {
 	reason := fmt.Sprintf("the definition of %s@%d changed since the run began", x.run.Workflow, x.run.Version)
 	text, err := x.w.runs.Registered(x.ctx, x.run.Definition)
-	if err == nil && x.def.Diff != nil {
+	if err == nil && x.def != nil && x.def.Diff != nil {
 		if d := x.def.Diff(text); len(d) > 0 {
 			reason += ": " + strings.Join(d, "; ")
 		}

@@ -11,9 +11,9 @@ import (
 )
 
 // Limited is a Destination that must not be asked too often, or too often at
-// once, by all workers together. A limit without a bound is none. A store that
-// keeps no runs keeps no places either: then there is no limit, and the log
-// says so once.
+// once, by all workers together. A limit without a bound is none. Over a store
+// that keeps no places, without Acquire and Release as in semel.Runs, there is no
+// limit, and the log says so once.
 //
 // An attempt waits for its place before it is claimed, so that waiting takes
 // nothing from the time it has for sending. It gives the place back when its
@@ -33,6 +33,12 @@ const (
 	comeBack = 15 * time.Second
 )
 
+// places is a store that keeps places under limits; see semel.Runs.
+type places interface {
+	Acquire(ctx context.Context, l semel.Limit, holder semel.ID, lease time.Duration) (semel.Place, error)
+	Release(ctx context.Context, l semel.Limit, holder semel.ID) error
+}
+
 var errClosed = errors.New("the engine was closed")
 
 // crowdedError says that there is no place yet. Nothing was claimed.
@@ -50,11 +56,11 @@ func (e *crowdedError) Error() string {
 // of a run that must wait for long is suspended, recovery gets a crowdedError,
 // and other callers wait until ctx ends.
 func (p *pursuit) place(ctx context.Context) (waited bool, err error) {
-	l, runs := p.limit()
-	if runs == nil || p.seat != nil {
+	l, keeper := p.limit()
+	if keeper == nil || p.seat != nil {
 		return false, nil
 	}
-	w := &waiter{place: &place{e: p.e, runs: runs, limit: l, holder: p.e.newID()}, line: p.e.lines.of(l.Name)}
+	w := &waiter{place: &place{e: p.e, keeper: keeper, limit: l, holder: p.e.newID()}, line: p.e.lines.of(l.Name)}
 	if p.branch != nil || p.recovers {
 		w.patience = shortly
 	}
@@ -80,7 +86,7 @@ func (p *pursuit) leave() {
 
 // limit is the limit of the destination, and the store that keeps its places;
 // nil where there is no limit.
-func (p *pursuit) limit() (semel.Limit, semel.Runs) {
+func (p *pursuit) limit() (semel.Limit, places) {
 	d, ok := p.call.Destination.(Limited)
 	if !ok {
 		return semel.Limit{}, nil
@@ -89,18 +95,18 @@ func (p *pursuit) limit() (semel.Limit, semel.Runs) {
 	if l.Zero() {
 		return l, nil
 	}
-	runs, ok := p.e.store.(semel.Runs)
+	keeper, ok := p.e.store.(places)
 	if !ok {
-		p.e.unkept.Do(func() { p.e.log.Warn("this store keeps no places, so no limit is kept", "limit", l.Name) })
+		p.e.unkept.Do(func() { p.e.log.Info("this store keeps no places, so no limit is kept", "limit", l.Name) })
 		return l, nil
 	}
-	return l, runs
+	return l, keeper
 }
 
 // onRecord reports whether the operation of a limited destination is known
 // already: what is only replayed takes no place, and waits for none.
 func (p *pursuit) onRecord(ctx context.Context) (bool, error) {
-	if _, runs := p.limit(); runs == nil {
+	if _, keeper := p.limit(); keeper == nil {
 		return false, nil
 	}
 	_, err := p.e.store.Load(ctx, p.call.Scope, p.call.Key)

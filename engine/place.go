@@ -12,7 +12,7 @@ import (
 // it outlasts the claim of its attempt, and with it the time for sending.
 type place struct {
 	e      *Engine
-	runs   semel.Runs
+	keeper places
 	limit  semel.Limit
 	holder semel.ID
 
@@ -38,7 +38,7 @@ func (s *place) take(ctx context.Context) (semel.Place, error) {
 	}
 	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.e.opt.Patience)
 	defer cancel()
-	got, err := s.runs.Acquire(patient, s.limit, s.holder, s.lease())
+	got, err := s.keeper.Acquire(patient, s.limit, s.holder, s.lease())
 	if err != nil || !got.Taken || s.limit.AtOnce == 0 {
 		return got, err
 	}
@@ -62,7 +62,7 @@ func (s *place) renew() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.e.opt.Lease)
 	defer cancel()
-	if _, err := s.runs.Acquire(ctx, s.limit, s.holder, s.lease()); err != nil {
+	if _, err := s.keeper.Acquire(ctx, s.limit, s.holder, s.lease()); err != nil {
 		s.e.log.Warn("keep a place", "limit", s.limit.Name, "err", err)
 	}
 	s.timer.Reset(s.e.opt.Lease / 3)
@@ -83,7 +83,7 @@ func (s *place) leave() {
 	s.timer.Stop()
 	ctx, cancel := context.WithTimeout(context.Background(), s.e.opt.Patience)
 	defer cancel()
-	if err := s.runs.Release(ctx, s.limit, s.holder); err != nil {
+	if err := s.keeper.Release(ctx, s.limit, s.holder); err != nil {
 		s.e.log.Warn("give back a place", "limit", s.limit.Name, "err", err)
 	}
 	s.e.lines.of(s.limit.Name).next()

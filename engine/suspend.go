@@ -12,7 +12,8 @@ import (
 // itself: whoever settles the operation wakes it.
 const (
 	lookAgain  = 30 * time.Second
-	lookPerson = 5 * time.Minute
+	lookPerson = 5 * time.Minute // and then half of the time that it has waited
+	lookRarely = 24 * time.Hour
 )
 
 // suspended is how an execution ends whose branches wait.
@@ -65,7 +66,7 @@ func (x *execution) cancelled() semel.RunNext {
 	x.mu.Lock()
 	var open []semel.RunWait
 	for path, r := range x.records {
-		if o := r.Effect; o != nil && (o.State == semel.Unknown || o.State == semel.InProgress) {
+		if o := r.Effect; o != nil && o.Run == x.run.ID && (o.State == semel.Unknown || o.State == semel.InProgress) {
 			open = append(open, x.operationWait(path, o))
 		}
 	}
@@ -116,9 +117,12 @@ func (x *execution) operationWait(path string, o *semel.Operation) semel.RunWait
 		Path: path, Kind: semel.WaitOperation, Target: o.ID, Version: o.Version, Since: now,
 		Until: now.Add(lookAgain), Reason: "step " + path + ": " + o.StateAt(now).Words(),
 	}
+	if was, ok := x.before[path]; ok && was.Kind == semel.WaitOperation && was.Target == o.ID {
+		w.Since = was.Since
+	}
 	move := semel.Decide(o, o.Contract, now)
 	if move.Kind == semel.MovePerson {
-		w.Person, w.Until = true, now.Add(lookPerson)
+		w.Person, w.Until = true, now.Add(min(max(lookPerson, now.Sub(w.Since)/2), lookRarely))
 	}
 	if o.State == semel.InProgress {
 		w.Until = now.Add(250 * time.Millisecond) // its outcome wakes nobody, to be quick
@@ -159,11 +163,14 @@ func (x *execution) finish(main *branch, n semel.RunNext) {
 	}
 }
 
+// afterTrouble is how long a run rests that the store could not take further.
+const afterTrouble = time.Second
+
 // handBack gives the run to the next worker after trouble with the store, for
 // as long as that takes, so that it does not count as a crash.
 func (x *execution) handBack(main *branch) {
 	x.mu.Lock()
-	n := semel.RunNext{State: semel.RunRunning, DueAt: x.w.e.estimate(), Waits: x.allWaits(), Done: x.run.Done, Total: x.run.Total}
+	n := semel.RunNext{State: semel.RunRunning, DueAt: x.w.e.estimate().Add(afterTrouble), Waits: x.allWaits(), Done: x.run.Done, Total: x.run.Total}
 	x.mu.Unlock()
 	x.finish(main, n)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,9 @@ import (
 type WorkerOptions struct {
 	// Workflows that it executes. Runs of others are left to other workers.
 	Workflows []semel.WorkflowDefinition
+	// Earlier are definitions that runs may have begun with, and that are not
+	// to be registered again: those runs go on with them.
+	Earlier []semel.WorkflowDefinition
 	// AtOnce is how many runs it executes at a time; 0 means 256.
 	AtOnce int
 	// Drain is how long Run waits, when it must end, for runs to reach a point
@@ -33,7 +37,9 @@ type Worker struct {
 	runs semel.Runs
 	opt  WorkerOptions
 	defs map[semel.WorkflowRef]*semel.WorkflowDefinition
-	refs []semel.WorkflowRef
+	// earlier are definitions by their digest.
+	earlier map[string]*semel.WorkflowDefinition
+	refs    []semel.WorkflowRef
 
 	kick     chan struct{} // something is due
 	draining atomic.Bool
@@ -59,7 +65,7 @@ func NewWorker(ctx context.Context, e *Engine, o WorkerOptions) (*Worker, error)
 	}
 	w := &Worker{
 		e: e, runs: runs, opt: o, kick: make(chan struct{}, 1),
-		defs: map[semel.WorkflowRef]*semel.WorkflowDefinition{}, held: map[semel.ID]*execution{},
+		defs: map[semel.WorkflowRef]*semel.WorkflowDefinition{}, earlier: map[string]*semel.WorkflowDefinition{}, held: map[semel.ID]*execution{},
 	}
 	for i := range o.Workflows {
 		d := &o.Workflows[i]
@@ -73,10 +79,30 @@ func NewWorker(ctx context.Context, e *Engine, o WorkerOptions) (*Worker, error)
 		w.refs = append(w.refs, d.Ref())
 		e.know(d.Actions)
 	}
+	for i := range o.Earlier {
+		d := &o.Earlier[i]
+		w.earlier[d.Digest] = d
+		if _, known := w.defs[d.Ref()]; !known && !slices.Contains(w.refs, d.Ref()) {
+			w.refs = append(w.refs, d.Ref())
+		}
+	}
 	if err := runs.Register(ctx, o.Workflows); err != nil {
 		return nil, fmt.Errorf("register workflows: %w", err)
 	}
 	return w, nil
+}
+
+// definition is what a run is executed with: the one that it began with, where
+// this worker has it, and else that of its version; nil for none.
+func (w *Worker) definition(r *semel.Run) *semel.WorkflowDefinition {
+	now := w.defs[semel.WorkflowRef{Name: r.Workflow, Version: r.Version}]
+	if now != nil && now.Digest == r.Definition {
+		return now
+	}
+	if d, ok := w.earlier[r.Definition]; ok && d.Name == r.Workflow && r.Definition != "" {
+		return d
+	}
+	return now
 }
 
 func checkDefinition(d *semel.WorkflowDefinition) error {

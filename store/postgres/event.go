@@ -133,20 +133,10 @@ order by w.name`
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (semel.NewRun, error) {
-		n := semel.NewRun{Key: eventKey(e.ID), Input: e.Data, Trigger: semel.Trigger{Kind: semel.ByEvent, Event: &e}}
+		n := semel.NewRun{Key: semel.EventKey(&e), Input: e.Data, Trigger: semel.Trigger{Kind: semel.ByEvent, Event: &e}}
 		err := row.Scan(&n.Workflow, &n.Version, &n.Definition)
 		return n, err
 	})
-}
-
-// eventKey is the key of a run that an event starts. One that would be too long
-// is replaced by a digest.
-func eventKey(id string) semel.Key {
-	const prefix = "event/"
-	if len(prefix)+len(id) <= semel.MaxKeyLen {
-		return semel.Key(prefix + id)
-	}
-	return semel.Key(prefix + semel.DestinationKey(semel.Scope(id), "", 0))
 }
 
 // Deliver delivers events that were sent inside a caller's transaction; see

@@ -138,7 +138,7 @@ func deliver(ctx context.Context, s session, e inboxRow, at int64) error {
 	}
 	var all []semel.NewRun
 	err := each(ctx, s, func(sc scan) error {
-		n := semel.NewRun{Key: eventKey(e.ID), Input: e.Data, Trigger: semel.Trigger{Kind: semel.ByEvent, Event: &e.InboxEvent}}
+		n := semel.NewRun{Key: semel.EventKey(&e.InboxEvent), Input: e.Data, Trigger: semel.Trigger{Kind: semel.ByEvent, Event: &e.InboxEvent}}
 		err := sc(&n.Workflow, &n.Version, &n.Definition)
 		all = append(all, n)
 		return err
@@ -162,16 +162,6 @@ func deliver(ctx context.Context, s session, e inboxRow, at int64) error {
 		}
 	}
 	return nil
-}
-
-// eventKey is the key of the runs that an event starts. An ID that is too long
-// for it is hashed.
-func eventKey(id string) semel.Key {
-	key := semel.Key("event/" + id)
-	if len(key) > semel.MaxKeyLen {
-		key = semel.Key("event/" + semel.DestinationKey(semel.Scope(id), "", 0))
-	}
-	return key
 }
 
 // TakeEvent gives the oldest event to a step; see semel.Runs.

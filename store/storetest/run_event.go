@@ -200,7 +200,7 @@ func testEventStarts(t *testing.T, h Harness) {
 	send(t, other, e)
 	var started []semel.ID
 	for _, c := range []semel.Run{{Workflow: workflow, Version: 3, Definition: "d3"}, {Workflow: "shipping", Version: 1}} {
-		r, err := s.FindRun(t.Context(), c.Workflow, "event/7")
+		r, err := s.FindRun(t.Context(), c.Workflow, semel.EventKey(&e))
 		if err != nil {
 			t.Fatalf("%s: %v", c.Workflow, err)
 		}
@@ -214,14 +214,14 @@ func testEventStarts(t *testing.T, h Harness) {
 		wantDue(t, s, "started by an event", r.ID, true)
 		started = append(started, r.ID)
 	}
-	_, err := s.FindRun(t.Context(), "other", "event/7")
+	_, err := s.FindRun(t.Context(), "other", semel.EventKey(&e))
 	wantErr(t, "a workflow that does not ask for it", err, semel.ErrNotFound)
 	if existing, err := s.Send(t.Context(), e); err != nil || !existing {
 		t.Fatalf("a duplicate: existing %v, error %v", existing, err)
 	}
 	long := semel.InboxEvent{ID: strings.Repeat("i", semel.MaxKeyLen), Name: "refunded"}
 	send(t, s, long)
-	r, err := s.FindRun(t.Context(), workflow, "event/"+semel.Key(semel.DestinationKey(semel.Scope(long.ID), "", 0)))
+	r, err := s.FindRun(t.Context(), workflow, semel.EventKey(&long))
 	if err != nil || string(r.Input) != "{}" {
 		t.Fatalf("started by a long ID without data: input %s, error %v", r.Input, err)
 	}

@@ -71,7 +71,7 @@ func testOutbox(t *testing.T, h Harness) {
 		}
 	}
 	wantDue(t, s, "after the delivery", waiting.ID, true)
-	r, err := s.FindRun(t.Context(), "shipping", "event/1")
+	r, err := s.FindRun(t.Context(), "shipping", semel.EventKey(&e))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func testRegister(t *testing.T, h Harness) {
 		t.Helper()
 		e := semel.InboxEvent{ID: string(newKey()), Name: event}
 		send(t, s, e)
-		r, err := s.FindRun(t.Context(), workflow, semel.Key("event/"+e.ID))
+		r, err := s.FindRun(t.Context(), workflow, semel.EventKey(&e))
 		if version == 0 {
 			wantErr(t, event+" starts a run", err, semel.ErrNotFound)
 		} else if err != nil || r.Version != version {
