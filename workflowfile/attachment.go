@@ -43,7 +43,9 @@ func (r *reader) statement(n, with *yaml.Node, u *Uses) {
 		r.wrong(inline, CodeStructure, "keep one of them", "with has both file and statement")
 	case inline != nil && strings.Contains(inline.Value, "${{"):
 		r.wrong(inline, CodeValue, "name what differs in args, and write $1 or ? for it", "statement is computed, so a value could become part of the command")
-	case file != nil && u.With != nil:
+	case inline != nil:
+		r.prose(inline, "statement")
+	case u.With != nil:
 		if text, ok := r.attached(file, "file"); ok {
 			if strings.TrimSpace(text) == "" {
 				r.wrong(file, CodeValue, "write a statement into it", "file %s is empty", shown(file.Value))

@@ -47,6 +47,7 @@ steps:
   - {id: j, uses: sql.query, with: {at: ledger, file: bytes.sql}}
   - {id: k, uses: mail.send, with: {template: mail.txt}, effect: {key: k}}
   - {id: l, uses: mail.send, with: {template: large.txt}, effect: {key: "l-${{ run.key }}"}}
+  - {id: m, uses: sql.query, with: {at: ledger, statement: 5}}
 `,
 		"sql/empty.sql": " \n", "sql/good.sql": "select 1", "bytes.sql": "\xff", "large.txt": strings.Repeat("x", workflowfile.MaxFile+1),
 		"mail.txt": "Dear ${{ inputs.who }},\n\n  ä ${{ inputs.who }} ${{ inputs.whom }}\n${{\n  steps.k.result }}\n${{ [1] }}\nend ${{ inputs.who\n",

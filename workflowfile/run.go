@@ -205,9 +205,11 @@ type stepError struct {
 
 func (e *stepError) Error() string {
 	place := fmt.Sprintf("%s:%d: ", e.file, e.step.Line)
-	switch e.err.(type) {
-	case *semel.FailedError, *semel.UnreadableError, *semel.ItemsError: // they say which step
-		return place + e.err.Error()
+	_, failed := errors.AsType[*semel.FailedError](e.err)
+	_, unreadable := errors.AsType[*semel.UnreadableError](e.err)
+	_, items := errors.AsType[*semel.ItemsError](e.err)
+	if failed || unreadable || items {
+		return place + e.err.Error() // it says which step
 	}
 	return place + "step " + e.step.ID + ": " + e.err.Error()
 }
