@@ -78,8 +78,8 @@ func (c Context) step(fallback string, s Step) (StepRecord, error) {
 	return c.executor.Step(c, c.branch+name, s)
 }
 
-// ValidateStepName reports what is wrong with the name of a step or an item: it
-// has 1 to 200 bytes of UTF-8, without NUL, "/", "[" or "]" for a step.
+// ValidateStepName reports what is wrong with the name of a step or a workflow: it
+// has 1 to 200 bytes of UTF-8, without NUL, "/", "[" or "]".
 func ValidateStepName(name string) error {
 	if err := validName("step name", name); err != nil {
 		return err

@@ -3,6 +3,7 @@ package semel
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // Each runs body for every item, at most atOnce at a time, each in a branch of
@@ -46,7 +47,7 @@ func (s *EachStep) Validate(name string) error {
 	seen := make(map[string]int, len(s.Keys))
 	positions := len(s.Keys) > 1
 	for i, k := range s.Keys {
-		if err := ValidateStepName(k); err != nil {
+		if err := validItem(k); err != nil {
 			return &InputError{Field: fmt.Sprintf("key of item %d of %s", i+1, name), Problem: "cannot be used: " + err.Error(), Hint: "name each item by what it is"}
 		}
 		if first, twice := seen[k]; twice {
@@ -63,6 +64,10 @@ func (s *EachStep) Validate(name string) error {
 	}
 	return nil
 }
+
+// validItem reports what is wrong with the key of an item: as for a step's name,
+// but that it may hold "/", as invoice numbers do.
+func validItem(key string) error { return ValidateStepName(strings.ReplaceAll(key, "/", "-")) }
 
 // Parallel runs named branches at the same time and waits for all of them. The
 // error is an *ItemsError when branches failed.

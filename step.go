@@ -61,6 +61,10 @@ type DoStep struct {
 	// step make one.
 	Keyless bool
 	Retry   Retry
+	// Exempt: nobody is asked about this step, and an approval of another step
+	// of the action does not concern it. Without it, an approval in the run
+	// covers its request, or the step stops.
+	Exempt bool
 }
 
 // Retry is what to do about known failures, after which nothing happened. It

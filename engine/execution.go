@@ -157,13 +157,23 @@ func (x *execution) expect(path string) {
 	x.earlier[of] = append(x.earlier[of], path)
 }
 
-// branchOf is the branch that a step belongs to.
+// branchOf is the branch that a step belongs to, or that a list's item does. The
+// key of an item may hold slashes.
 func branchOf(path string) string {
-	i := strings.LastIndexByte(path, '/')
-	if i < 0 {
-		return ""
+	depth := 0
+	for i := len(path) - 1; i >= 0; i-- {
+		switch path[i] {
+		case ']':
+			depth++
+		case '[':
+			depth--
+		case '/':
+			if depth == 0 {
+				return path[:i]
+			}
+		}
 	}
-	return path[:i]
+	return ""
 }
 
 // reach takes note that the code asks for a step. It returns recorded steps of

@@ -498,3 +498,31 @@ func TestWorkerHandsOverWhenItMustEnd(t *testing.T) {
 		}
 	})
 }
+
+func TestItemsMayHaveSlashesInTheirKeys(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() shifted) {
+		var w world
+		charge := act("charge", &w, semel.Contract{Protection: semel.Unprotected})
+		wf := semel.Workflow[[]invoice]{Name: "bill", Func: func(ctx semel.Context, all []invoice) error {
+			return semel.Each(ctx, "of", all, func(i invoice) string { return i.ID }, 2, func(ctx semel.Context, i invoice) error {
+				if _, err := semel.Do(ctx, charge, i); err != nil {
+					return err
+				}
+				if err := semel.Sleep(ctx, "rest", time.Hour); err != nil {
+					return err
+				}
+				_, err := semel.Do(ctx.Named("again"), charge, i)
+				return err
+			})
+		}}
+		store := open()
+		r := newRig(t, store, wf.Definition())
+		run := r.pass(r.start(wf.New("k", []invoice{{ID: "INV/2027/1"}, {ID: "INV/2027/2"}})).ID)
+		r.want(run, semel.RunWaiting, "rest")
+		store.Shift(time.Hour)
+		r.want(r.pass(run.ID), semel.RunCompleted, "")
+		if total(&w) != 2 {
+			t.Errorf("%d effects, want 2", total(&w))
+		}
+	})
+}

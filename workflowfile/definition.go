@@ -59,6 +59,8 @@ type Step struct {
 	Approve *Approve
 
 	Line, Column int
+
+	asked bool // a person is asked about its request
 }
 
 // Uses performs an action.

@@ -21,7 +21,7 @@ func (l list) uses(ctx semel.Context, s *Step) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	step := &semel.DoStep{Call: call}
+	step := &semel.DoStep{Call: call, Exempt: !s.asked && s.Approve == nil}
 	if s.Uses.Retry != nil {
 		step.Retry = *s.Uses.Retry
 	}

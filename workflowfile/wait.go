@@ -113,6 +113,9 @@ func (r *reader) approved(steps []*Step, i int) {
 		r.report(p, SeverityError, CodeReference, fix, message, args...)
 	}
 	target := slices.IndexFunc(steps, func(s *Step) bool { return s.ID == asking.Approve.Step })
+	if target >= 0 {
+		steps[target].asked = true
+	}
 	switch {
 	case target < 0:
 		wrong("name a later step of the same list", "approve: there is no step %s in this list", asking.Approve.Step)
