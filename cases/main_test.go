@@ -8,10 +8,15 @@ import (
 	"github.com/semel-dev/semel/store/postgres/postgrestest"
 )
 
-// TestMain also is the child process of the crash cases.
+// TestMain also is the child process of the crash cases, and the worker
+// process of those with runs.
 func TestMain(m *testing.M) {
-	if args := os.Getenv("SEMEL_CASE_CHILD"); args != "" {
-		if err := runChild(args); err != nil {
+	for name, run := range map[string]func(string) error{"SEMEL_CASE_CHILD": runChild, "SEMEL_CASE_WORKER": runWorker} {
+		args := os.Getenv(name)
+		if args == "" {
+			continue
+		}
+		if err := run(args); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
