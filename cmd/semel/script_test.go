@@ -86,6 +86,11 @@ func prepare(env *testscript.Env, newDatabase func(dir string) (string, error)) 
 	}
 	env.Setenv("SEMEL_DB", db)
 	env.Setenv("PROVIDER", server.URL)
+	examples, err := filepath.Abs(filepath.Join("..", "..", "examples"))
+	if err != nil {
+		return err
+	}
+	env.Setenv("EXAMPLES", examples)
 	env.Setenv("EVIL_SCOPE", "a\nb")
 	env.Setenv("EVIL_KEY", "k\x1b[31m\u202e")
 	env.Setenv("HOME", env.WorkDir)

@@ -1,0 +1,3 @@
+update invoices
+set charge = $2
+where id = $1
