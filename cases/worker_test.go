@@ -49,6 +49,8 @@ func flowsNamed(name string) flows {
 		return paidFlows
 	case "nap":
 		return napFlows
+	case "minutely":
+		return minutelyFlows
 	}
 	panic("no workflows " + name)
 }
