@@ -27,6 +27,7 @@ type seen struct {
 	id  semel.ID
 	key semel.Key
 	at  time.Time
+	run semel.ID
 }
 
 // recent is the memory of a process for requests under fresh keys.
@@ -52,9 +53,13 @@ func (r *recent) put(o *semel.Operation) (seen, bool) {
 		r.ring[r.next] = s
 		r.next = (r.next + 1) % remembered
 	}
-	r.all[s] = seen{o.ID, o.Key, o.CreatedAt}
-	return before, ok && before.key != o.Key && o.CreatedAt.Sub(before.at) < suspicious
+	r.all[s] = seen{o.ID, o.Key, o.CreatedAt, o.Run}
+	return before, ok && before.key != o.Key && !oneRun(before.run, o.Run) && o.CreatedAt.Sub(before.at) < suspicious
 }
+
+// oneRun reports whether two operations are steps of one run, whose keys are
+// never made anew.
+func oneRun(a, b semel.ID) bool { return a == b && a != (semel.ID{}) }
 
 // regenerated warns when the same request was made under another key in the
 // same scope a short time ago: two purchases that are both meant, or one
@@ -84,8 +89,8 @@ func (e *Engine) stored(ctx context.Context, o semel.Operation) (seen, bool) {
 			e.log.Warn("look for regenerated keys", "operation", o.ID, "err", err)
 			break
 		}
-		if other.ID != o.ID && other.Key != o.Key && other.CreatedAt.Before(o.CreatedAt) {
-			return seen{other.ID, other.Key, other.CreatedAt}, true
+		if other.ID != o.ID && other.Key != o.Key && other.CreatedAt.Before(o.CreatedAt) && !oneRun(other.Run, o.Run) {
+			return seen{other.ID, other.Key, other.CreatedAt, other.Run}, true
 		}
 	}
 	return seen{}, false
