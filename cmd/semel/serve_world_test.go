@@ -94,7 +94,11 @@ func (s *served) said() string {
 
 func (s *served) says(what string) {
 	s.Helper()
-	until(s.T, 20*time.Second, "it says "+what, func() bool { return strings.Contains(s.said(), what) })
+	for end := time.Now().Add(20 * time.Second); !strings.Contains(s.said(), what); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			s.Fatalf("it does not say %q:\n%s", what, s.said())
+		}
+	}
 }
 
 // end sends a signal and returns the exit code.
