@@ -107,7 +107,7 @@ func (sh *shell) dev(ctx context.Context, dir string, o *devOptions) error {
 	if err != nil {
 		return err
 	}
-	group.Go(func() { sh.answer(around, listener, server.New(runs, b, findIn(b.definitions), nil)) })
+	group.Go(func() { sh.answer(around, listener, server.New(runs, b, findIn(b.definitions), sh.logger())) })
 	sh.say("sandbox at %s, what really happened: %s/ledger", provider, provider)
 	sh.say("HTTP triggers at http://%s/workflows/NAME/runs", listener.Addr())
 	sh.say("in another terminal: %s", sh.command("run list"))

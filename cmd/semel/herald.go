@@ -73,7 +73,7 @@ func (h *herald) moved(ctx context.Context, id semel.ID, next *semel.RunNext) {
 }
 
 func (h *herald) settled(_ context.Context, o *semel.Operation, ev *semel.Event) {
-	if ev.Kind == semel.EvJoined || ev.Kind == semel.EvCancelAsked || !needsPerson(o, o.UpdatedAt) {
+	if ev.Kind == semel.EvJoined || ev.Kind == semel.EvCancelAsked || o.State == semel.Failed && o.Incident == "" || !needsPerson(o, o.UpdatedAt) {
 		return
 	}
 	a := h.sh.advise(o, semel.Decide(o, o.Contract, o.UpdatedAt), o.UpdatedAt)

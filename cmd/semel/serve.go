@@ -62,8 +62,8 @@ func newServe(sh *shell) *cobra.Command {
 		Example: "  semel serve\n  semel serve workflows --db postgres://app@db/app --listen 127.0.0.1:8090",
 		Args:    atMostOneDir,
 		RunE: ours(func(cmd *cobra.Command, args []string) error {
-			if o.atOnce < 0 || o.drain < 0 {
-				return usagef("--at-once and --drain count from 1")
+			if o.atOnce < 0 {
+				return usagef("--at-once %d executes nothing: give 1 or more", o.atOnce)
 			}
 			dir, err := projectDir(args)
 			if err != nil {
@@ -75,7 +75,7 @@ func newServe(sh *shell) *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.IntVar(&o.atOnce, "at-once", 0, "how many runs it executes at a time (default 256)")
-	f.Var(&span{to: &o.drain}, "drain", "how long it waits for its runs when it must end (default 30s)")
+	f.Var(&zeroable{span{to: &o.drain}}, "drain", "how long it waits for its runs when it must end (default 30s)")
 	f.Var(&onceText{to: &o.listen}, "listen", "loopback address for HTTP triggers, for example 127.0.0.1:8090; port 0 takes a free one")
 	f.Var(&onceText{to: &o.name}, "name", "of this worker in evidence and lists (default host/process)")
 	return cmd
@@ -133,7 +133,7 @@ func (sh *shell) serve(ctx context.Context, dir string, o *serveOptions) (err er
 	if err := s.tell(ctx); err != nil {
 		sh.say("warning: what runs wait could not be read: %v", err)
 	}
-	return sh.work(ctx, worker, w, listener, server.New(runs, worker, findIn(p.definitions), nil))
+	return sh.work(ctx, worker, w, listener, server.New(runs, worker, findIn(p.definitions), sh.logger()))
 }
 
 // faultless reads a project that has no errors.

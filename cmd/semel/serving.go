@@ -51,10 +51,39 @@ func (s *serving) tell(ctx context.Context) error {
 	if s.listener == nil && slices.ContainsFunc(s.p.definitions(), func(d *workflowfile.Definition) bool { return d.Triggers.HTTP != nil }) {
 		s.sh.say("warning: there are HTTP triggers, and nothing listens: add --listen 127.0.0.1:8090")
 	}
-	if err := s.tellStranded(ctx); err != nil {
-		return err
+	for _, tell := range []func(context.Context) error{s.tellNewer, s.tellStranded, s.tellHeld} {
+		if err := tell(ctx); err != nil {
+			return err
+		}
 	}
 	return s.sh.newsOfStart(s)
+}
+
+// tellNewer says where another worker has a newer version.
+func (s *serving) tellNewer(ctx context.Context) error {
+	known, err := s.runs.Workflows(ctx)
+	if err != nil {
+		return err
+	}
+	newest := map[string]int{}
+	for _, d := range s.p.definitions() {
+		newest[d.Name] = max(newest[d.Name], d.Version)
+	}
+	for _, w := range known {
+		if version, have := newest[w.Name]; have && version < w.Version {
+			s.sh.say("warning: %s is registered, which this directory does not have: schedules and events start that, and this worker executes runs of %s@%d only", w, w.Name, version)
+		}
+	}
+	return nil
+}
+
+// tellHeld says that runs need a person.
+func (s *serving) tellHeld(ctx context.Context) error {
+	n, err := countRuns(ctx, s.runs, semel.RunFilter{State: semel.RunHeld})
+	if err == nil && n > 0 {
+		s.sh.say("%s held, waiting for a person. See: %s", countWord(n), s.sh.command("run list --state held"))
+	}
+	return err
 }
 
 func (s *serving) tellStranded(ctx context.Context) error {

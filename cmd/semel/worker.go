@@ -32,10 +32,11 @@ func (sh *shell) openWorkerStore(ctx context.Context) (*patientStore, database, 
 
 // workerEngine makes an engine that works until it is closed.
 func (sh *shell) workerEngine(ctx context.Context, store semel.Store, o engine.Options) (*engine.Engine, error) {
-	o.Late, o.Regenerated = true, lookBack
-	o.Logger = slog.New(&plainLog{to: sh.err})
+	o.Late, o.Logger = true, sh.logger()
 	return engine.New(ctx, store, o)
 }
+
+func (sh *shell) logger() *slog.Logger { return slog.New(&plainLog{to: sh.err}) }
 
 // executable turns files into what a worker executes.
 func executable(files []*workflowfile.Definition, a workflowfile.Actions) (all []semel.WorkflowDefinition) {

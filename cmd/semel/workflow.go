@@ -63,11 +63,11 @@ type registeredWorkflow struct {
 	runs       map[semel.RunState]int
 }
 
-// countedStates are those that are told apart, and countRuns is where their
+// countedStates are those that are told apart, and countedTo is where their
 // count ends.
 var countedStates = []semel.RunState{semel.RunRunning, semel.RunWaiting, semel.RunHeld, semel.RunFailed, semel.RunCompleted}
 
-const countRuns = 100
+const countedTo = 100
 
 // registered reads all workflows.
 func (k *keeper) registered(ctx context.Context) ([]registeredWorkflow, error) {
@@ -91,7 +91,7 @@ func (k *keeper) registered(ctx context.Context) ([]registeredWorkflow, error) {
 			return nil, err
 		}
 		for _, state := range countedStates {
-			n, err := k.countRuns(ctx, semel.RunFilter{Workflow: w.Name, State: state})
+			n, err := countRuns(ctx, k, semel.RunFilter{Workflow: w.Name, State: state})
 			if err != nil {
 				return nil, err
 			}
@@ -118,10 +118,10 @@ func (k *keeper) definition(ctx context.Context, name, digest string) (*workflow
 	return d, nil
 }
 
-// countRuns counts runs up to countRuns, and one more for more.
-func (k *keeper) countRuns(ctx context.Context, f semel.RunFilter) (n int, err error) {
-	f.Limit = countRuns + 1
-	for _, err := range k.ListRuns(ctx, f) {
+// countRuns counts runs up to countedTo, and one more for more.
+func countRuns(ctx context.Context, runs semel.Runs, f semel.RunFilter) (n int, err error) {
+	f.Limit = countedTo + 1
+	for _, err := range runs.ListRuns(ctx, f) {
 		if err != nil {
 			return 0, err
 		}
@@ -131,8 +131,8 @@ func (k *keeper) countRuns(ctx context.Context, f semel.RunFilter) (n int, err e
 }
 
 func countWord(n int) string {
-	if n > countRuns {
-		return fmt.Sprintf("%d+", countRuns)
+	if n > countedTo {
+		return fmt.Sprintf("%d+", countedTo)
 	}
 	return fmt.Sprint(n)
 }
@@ -169,7 +169,7 @@ type workflowJSON struct {
 func describeWorkflow(w *registeredWorkflow) workflowJSON {
 	d := workflowJSON{
 		Workflow: w.Name, Version: w.Version, Owner: w.Owner, Kind: w.kind(), Definition: w.Definition,
-		Triggers: append([]string{}, w.triggers()...), Schedules: []scheduleJSON{}, Runs: w.runs, Counted: countRuns,
+		Triggers: append([]string{}, w.triggers()...), Schedules: []scheduleJSON{}, Runs: w.runs, Counted: countedTo,
 	}
 	for i := range w.schedules {
 		d.Schedules = append(d.Schedules, describeSchedule(&w.schedules[i]))
