@@ -46,6 +46,7 @@ func (r *rig) child(database, key, path, point string) *child {
 	if err != nil {
 		r.Fatal(err)
 	}
+	r.dest.ready()
 	if err := cmd.Start(); err != nil {
 		r.Fatal(err)
 	}

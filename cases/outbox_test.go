@@ -206,7 +206,7 @@ func writePostedSQLite(ctx context.Context, db *sql.DB, i int) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // it may be committed
+	defer tx.Rollback()
 	if i%2 == 0 {
 		err = sqlite.SendTx(ctx, tx, posted(i))
 	} else {

@@ -202,6 +202,12 @@ func (d *dest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusCreated, fmt.Sprintf(`{"id":"ch_%d"}`, d.count()))
 }
 
+// ready publishes the script to requests that come from another process.
+func (d *dest) ready() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+}
+
 // count is how many effects there are, in total or of some references.
 func (d *dest) count(refs ...string) int {
 	d.mu.Lock()

@@ -83,6 +83,7 @@ func (r *rig) process(j job) *process {
 	if p.orders, err = p.StdinPipe(); err != nil {
 		r.Fatal(err)
 	}
+	r.dest.ready()
 	if err := p.Start(); err != nil {
 		r.Fatal(err)
 	}
