@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"context"
 	"fmt"
 	"io"
@@ -314,7 +315,7 @@ func recordWords(r *semel.StepRecord, a *semel.Approval) (words, detail string) 
 	if words == "" {
 		words = string(r.Outcome)
 	}
-	return words, string(r.Result)
+	return words, answerOf(r)
 }
 
 func colon(text string) string {
@@ -354,4 +355,14 @@ func (d *drawing) counts(n *node) string {
 		}
 	}
 	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+// answerOf is what a step without an operation recorded: a value, or the answer
+// of an effect that commutes.
+func answerOf(r *semel.StepRecord) string {
+	var answer semel.Result
+	if r.Kind != semel.StepAction || json.Unmarshal(r.Result, &answer) != nil {
+		return string(r.Result)
+	}
+	return string(answer.Body)
 }

@@ -58,7 +58,7 @@ func (sh *shell) describeRunStory(s *runStory) runStoryJSON {
 	for i := range s.steps {
 		r := &s.steps[i]
 		step := stepJSON{
-			Path: r.Path, Kind: r.Kind, What: r.What, Standing: nodes[r.Path], Outcome: string(r.Outcome), Reason: r.Failure, Result: r.Result, At: instant(r.At),
+			Path: r.Path, Kind: r.Kind, What: r.What, Standing: nodes[r.Path], Outcome: string(r.Outcome), Reason: r.Failure, Result: rawAnswer(r), At: instant(r.At),
 		}
 		if o := r.Effect; o != nil {
 			step.Outcome, step.Attempt, step.Reason = string(o.StateAt(s.now)), o.Attempt, reasonAt(o, s.now)
@@ -96,4 +96,14 @@ func idOrNone(id semel.ID) string {
 		return ""
 	}
 	return id.String()
+}
+
+// rawAnswer is answerOf as JSON; what is no JSON is a text.
+func rawAnswer(r *semel.StepRecord) json.RawMessage {
+	answer := []byte(answerOf(r))
+	if len(answer) == 0 || json.Valid(answer) {
+		return answer
+	}
+	text, _ := json.Marshal(string(answer)) // a text always can be encoded
+	return text
 }
