@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -33,33 +31,14 @@ func slowly(d time.Duration) sandbox.Options {
 	}}
 }
 
-// billingOffice is the billing example as it is shipped, but for the address of
-// the provider.
-func billingOffice(t *testing.T, db string, o sandbox.Options) *office {
-	t.Helper()
-	f := newOffice(t, db, o)
-	shipped := filepath.Join("..", "..", "examples", "billing")
-	for _, name := range []string{"nightly_billing.yaml", "due.sql", "mark_paid.sql", "receipt.txt", configName, "schema.sql"} {
-		text, err := os.ReadFile(filepath.Join(shipped, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		write(t, f.dir, name, strings.ReplaceAll(string(text), "http://127.0.0.1:8089", f.url))
-	}
-	return f
-}
-
 // TestBillingSurvivesAKillOfServe: the process is killed when the first charge
 // has happened and none is answered; the next one ends the night, and each
 // effect is there once.
 func TestBillingSurvivesAKillOfServe(t *testing.T) {
 	stores(t, func(t *testing.T, db string) {
-		f := billingOffice(t, db, slowly(1500*time.Millisecond))
-		schema, err := os.ReadFile(filepath.Join(f.dir, "schema.sql"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		ledger := f.ledger(string(schema))
+		f := newOffice(t, db, slowly(1500*time.Millisecond))
+		f.ship("billing", "http://127.0.0.1:8089", f.url)
+		ledger := f.ledger("LEDGER_URL", f.schema())
 		first := f.start("serve", "--create")
 		f.semel(0, "run", "start", "nightly_billing", "--key", "2026-03-02", "--field", "day=2026-03-02")
 		until(t, 20*time.Second, "a charge has happened", func() bool { return len(f.bank.Effects()) > 0 })

@@ -173,9 +173,9 @@ func (f *office) reaches(workflow, state string) runJSON {
 	return last[0]
 }
 
-// ledger makes the ledger of the billing example, on the kind of database that
-// the runs are kept in.
-func (f *office) ledger(schema string) *sql.DB {
+// ledger makes a database of the workflows' own, on the kind that the runs are
+// kept in; its address is in a variable.
+func (f *office) ledger(variable, schema string) *sql.DB {
 	f.Helper()
 	driver, url := "sqlite", "sqlite:"+filepath.Join(f.dir, "ledger.db")
 	source := filepath.Join(f.dir, "ledger.db")
@@ -191,6 +191,6 @@ func (f *office) ledger(schema string) *sql.DB {
 	if _, err := db.ExecContext(f.Context(), schema); err != nil {
 		f.Fatal(err)
 	}
-	f.env = append(f.env, "LEDGER_URL="+url)
+	f.env = append(f.env, variable+"="+url)
 	return db
 }
