@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 )
@@ -30,6 +32,7 @@ func medians(runs []run) figures {
 			point: p, measurement: measurement{
 				Effects: int(pick(run.throughput)), Seconds: 1,
 				P50: pick(func(r run) float64 { return r.P50 }), P99: pick(func(r run) float64 { return r.P99 }),
+				Starting: pick(run.throughput)/pick(run.withStarts) - 1,
 			},
 			commits: pick(func(r run) float64 { return r.commits }), flushes: pick(func(r run) float64 { return r.flushes }),
 			bytes: pick(func(r run) float64 { return r.bytes }), client: pick(func(r run) float64 { return r.client }),
@@ -52,45 +55,62 @@ func median(runs []run, column func(run) float64) float64 {
 	return (values[mid-1] + values[mid]) / 2
 }
 
-// rate is the throughput of a contender; ok is false if it was not measured.
-func (f figures) rate(who string, callers int) (rate float64, ok bool) {
-	r, ok := f[point{who, callers}]
-	return r.throughput(), ok
-}
-
-// ratio is how many times the throughput of one contender the other has.
-func (f figures) ratio(who, to string, callers int) (ratio float64, ok bool) {
-	a, okA := f.rate(who, callers)
-	b, okB := f.rate(to, callers)
-	return a / b, okA && okB && b > 0
+// ratio is how many times the throughput of another contender p has; ok is
+// false if one was not measured.
+func (f figures) ratio(p point, to string) (ratio float64, ok bool) {
+	a, okA := f[p]
+	b, okB := f[p.of(to)]
+	return a.throughput() / b.throughput(), okA && okB && b.throughput() > 0
 }
 
 // print writes one row for each point.
 func (f figures) print(w io.Writer) error {
-	points := make([]point, 0, len(f))
-	for p := range f {
-		points = append(points, p)
-	}
-	order := []string{raw, bare, ours, grown}
-	slices.SortFunc(points, func(a, b point) int {
-		return cmp.Or(a.callers-b.callers, slices.Index(order, a.who)-slices.Index(order, b.who))
-	})
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "callers\twho\teffects/s\tx raw\tx bare\tp50 µs\tp99 µs\tcommits\tflushes\tbytes\tclient µs\tserver µs\tothers\t")
-	for _, p := range points {
+	for _, p := range f.points() {
 		r := f[p]
-		mark := ""
-		if r.others > disturbed {
-			mark = "!"
-		}
 		fmt.Fprintf(t, "%d\t%s\t%.0f\t%s\t%s\t%.0f\t%.0f\t%.2f\t%.2f\t%.0f\t%.1f\t%.1f\t%.2f%s\t\n", p.callers, p.who, r.throughput(),
-			f.times(p, raw), f.times(p, bare), r.P50, r.P99, r.commits, r.flushes, r.bytes, r.client, r.server, r.others, mark)
+			f.times(p, raw), f.times(p, bare), r.P50, r.P99, r.commits, r.flushes, r.bytes, r.client, r.server, r.others, r.mark())
 	}
 	return t.Flush()
 }
 
+// printRuns is print for runs. CPU is for each step: of the process, and of all
+// server processes.
+func (f figures) printRuns(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "in flight\tsteps\twho\truns/s\tsteps/s\tx dbos\tx river\tp50 µs\tp99 µs\tcommits\tflushes\tbytes\tclient µs/step\tserver µs/step\tothers\t")
+	for _, p := range f.points() {
+		r, steps, in := f[p], float64(p.steps), strconv.Itoa(p.callers)
+		if p.backlog > 0 {
+			in = "backlog"
+		}
+		fmt.Fprintf(t, "%s\t%d\t%s\t%.0f\t%.0f\t%s\t%s\t%.0f\t%.0f\t%.2f\t%.2f\t%.0f\t%.1f\t%.1f\t%.2f%s\t\n", in, p.steps, p.who, r.throughput(), steps*r.throughput(),
+			f.times(p, dbos), f.times(p, river), r.P50, r.P99, r.commits, r.flushes, r.bytes, r.client/steps, r.server/steps, r.others, r.mark())
+		if p.backlog > 0 {
+			fmt.Fprintf(t, "and started\t%d\t%s\t%.0f\t%.0f\t\t%.2f\t\t\t\t\t\t\t\t\t\n", p.steps, p.who, r.withStarts(), steps*r.withStarts(), r.withStarts()/f[p.of(river)].withStarts())
+		}
+	}
+	return t.Flush()
+}
+
+// points are those measured, in the order of a table.
+func (f figures) points() []point {
+	order := []string{raw, bare, ours, grown, dbos, goWorkflows, goWorkflowsTuned, river, riverTuned}
+	return slices.SortedFunc(maps.Keys(f), func(a, b point) int {
+		return cmp.Or(a.backlog-b.backlog, a.callers-b.callers, a.steps-b.steps, slices.Index(order, a.who)-slices.Index(order, b.who))
+	})
+}
+
+func (r run) mark() string {
+	if r.others > disturbed {
+		return "!"
+	}
+	return ""
+}
+
 func (f figures) times(p point, to string) string {
-	ratio, ok := f.ratio(p.who, to, p.callers)
+	ratio, ok := f.ratio(p, to)
 	if !ok || p.who == to {
 		return ""
 	}
@@ -104,7 +124,11 @@ func (f figures) durable(d device) error {
 		return nil
 	}
 	for _, who := range []string{raw, bare, ours} {
-		if r, ok := f[point{who, 1}]; ok && r.flushes < 1.8 {
+		p := point{who: who, callers: 1}
+		if _, ok := f[p]; !ok {
+			p.steps = 1
+		}
+		if r, ok := f[p]; ok && r.flushes < 1.8 {
 			return fmt.Errorf("%s made two commits per effect with %.2f flushes of %s: they are not durable, so no figure is printed", who, r.flushes, d.name)
 		}
 	}
@@ -113,11 +137,11 @@ func (f figures) durable(d device) error {
 
 // target is what a figure must reach.
 type target struct {
-	what    string
-	callers int
-	got     float64
-	want    float64
-	most    bool // got must not exceed want, instead of reaching it
+	what  string
+	point point // to profile where it is missed
+	got   float64
+	want  float64
+	most  bool // got must not exceed want, instead of reaching it
 }
 
 func (t target) met() bool {

@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"runtime/pprof"
 	"time"
 
 	"github.com/semel-dev/semel"
@@ -27,31 +26,33 @@ func work(args []string) (err error) {
 	warm := flags.Duration("warm", time.Second, "time before the measurement")
 	d := flags.Duration("d", 3*time.Second, "measured time")
 	random := flags.Bool("random", false, "random keys instead of ascending ones")
+	steps := flags.Int("steps", 0, "make runs of so many steps instead of effects")
+	waiting := flags.Int("backlog", 0, "start so many runs before, and measure how they are worked off")
 	profile := flags.String("cpuprofile", "", "file for a CPU profile of the measured time")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	w, err := openGuarded(context.Background(), *store, *at, *random)
+	stop, err := startProfile(*profile)
 	if err != nil {
 		return err
 	}
-	if *profile != "" {
-		f, err := os.Create(*profile)
+	defer func() { err = errors.Join(err, stop()) }()
+	if *steps == 0 {
+		w, err := openGuarded(context.Background(), *store, *at, *random)
 		if err != nil {
 			return err
 		}
-		if err := pprof.StartCPUProfile(f); err != nil {
-			return err
-		}
-		defer func() {
-			pprof.StopCPUProfile()
-			err = errors.Join(err, f.Close())
-		}()
+		return errors.Join(serve(w, *callers, *warm, *d), w.close())
 	}
-	if err := serve(w, *callers, *warm, *d); err != nil {
+	w, err := openRunning(context.Background(), *store, *at, *steps)
+	if err != nil {
 		return err
 	}
-	return w.close()
+	if *waiting > 0 {
+		return errors.Join(serveBacklog(w, *waiting, *callers), w.close())
+	}
+	w.follow()
+	return errors.Join(serve(w, *callers, *warm, *d), w.close())
 }
 
 // guarded makes effects through the engine.

@@ -15,10 +15,19 @@ import (
 // This file is the same in bench and in bench/peers, which share no code: what
 // is compared must be measured by one loop. A test keeps the two equal.
 
-// workload makes effects durable in its own way: a claim before, an outcome
-// after. Its caller n makes one effect at a time.
+// workload makes effects or runs durable in its own way. Its caller n makes one
+// at a time, and has it when it is durable.
 type workload interface {
 	effect(caller int) error
+	close() error
+}
+
+// backlog is a workload of which all is started before any of it is worked at.
+type backlog interface {
+	// start makes n runs durable, from so many goroutines.
+	start(n, callers int) error
+	// drain works at them, and returns when all are durably completed.
+	drain() error
 	close() error
 }
 
@@ -28,15 +37,36 @@ type measurement struct {
 	Seconds float64 `json:"seconds"`
 	P50     float64 `json:"p50_us"`
 	P99     float64 `json:"p99_us"`
+	// Starting is how long it took to start a backlog.
+	Starting float64 `json:"starting_s,omitzero"`
 }
 
-// serve drives w in a closed loop, between marks at which the process that
-// started this one reads its counters: it warms up, prints "ready", waits for a
-// line, measures, prints the measurement, waits for the end of its input.
+// serve drives w in a closed loop, after a warm-up.
 func serve(w workload, callers int, warm, d time.Duration) error {
 	if _, err := drive(w, callers, warm); err != nil {
 		return err
 	}
+	return between(func() (measurement, error) { return drive(w, callers, d) })
+}
+
+// serveBacklog starts n runs and measures how long it takes to work them off.
+func serveBacklog(w backlog, n, callers int) error {
+	begin := time.Now()
+	if err := w.start(n, callers); err != nil {
+		return err
+	}
+	starting := time.Since(begin)
+	return between(func() (measurement, error) {
+		begin := time.Now()
+		err := w.drain()
+		return measurement{Effects: n, Seconds: time.Since(begin).Seconds(), Starting: starting.Seconds()}, err
+	})
+}
+
+// between measures between marks at which the process that started this one
+// reads its counters: it prints "ready", waits for a line, measures, prints the
+// measurement, waits for the end of its input.
+func between[M any](measure func() (M, error)) error {
 	if _, err := fmt.Println("ready"); err != nil {
 		return err
 	}
@@ -44,7 +74,7 @@ func serve(w workload, callers int, warm, d time.Duration) error {
 	if _, err := in.ReadString('\n'); err != nil {
 		return fmt.Errorf("wait for the start: %w", err)
 	}
-	m, err := drive(w, callers, d)
+	m, err := measure()
 	if err != nil {
 		return err
 	}

@@ -20,9 +20,12 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	var err error
-	if len(os.Args) > 1 && os.Args[1] == "work" {
+	switch {
+	case len(os.Args) > 1 && os.Args[1] == "work":
 		err = work(os.Args[2:])
-	} else {
+	case len(os.Args) > 1 && os.Args[1] == "asleep":
+		err = asleep(os.Args[2:])
+	default:
 		err = compare(ctx, os.Args[1:])
 	}
 	stop()
@@ -36,6 +39,7 @@ type options struct {
 	set, store, url string
 	callers         []int
 	rounds, rows    int
+	backlog         int
 	d, warm, quiet  time.Duration
 	random          bool
 	profiles        string
@@ -46,12 +50,13 @@ func parse(args []string) (options, error) {
 	var callers, keys string
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
 	flags.StringVar(&o.store, "store", onPostgres, "postgres or sqlite")
-	flags.StringVar(&o.set, "set", setCallers, "callers, growth or slow")
+	flags.StringVar(&o.set, "set", setCallers, "callers, growth, slow, runs or sleep")
 	flags.StringVar(&o.url, "url", "", "PostgreSQL server to use instead of one of its own")
 	flags.StringVar(&callers, "callers", "", "numbers of callers, such as 1,32 (default: those of the set)")
 	flags.StringVar(&keys, "keys", "ascending", "ascending, or random, which has no target")
 	flags.IntVar(&o.rounds, "rounds", 3, "how often each point is measured; the median counts")
-	flags.IntVar(&o.rows, "rows", 10_000_000, "operations to load for growth")
+	flags.IntVar(&o.rows, "rows", 0, "operations to load for growth (default 10,000,000), or sleeping runs for sleep (1,000,000)")
+	flags.IntVar(&o.backlog, "backlog", 20_000, "runs to start before they are worked off; for sleep, half as many sleep")
 	flags.DurationVar(&o.d, "d", 3*time.Second, "how long a point is measured")
 	flags.DurationVar(&o.warm, "warm", time.Second, "how long it runs before")
 	flags.DurationVar(&o.quiet, "quiet", 20*time.Second, "how long to wait for a quiet machine before each point")
@@ -59,6 +64,12 @@ func parse(args []string) (options, error) {
 	_ = flags.Parse(args) // it exits
 	o.random = keys == "random"
 	o.callers = defaultCallers(o.set, o.store)
+	if o.rows == 0 {
+		o.rows = 10_000_000
+		if o.set == setSleep {
+			o.rows = 1_000_000
+		}
+	}
 	if callers != "" {
 		o.callers = nil
 		for s := range strings.SplitSeq(callers, ",") {
@@ -72,8 +83,8 @@ func parse(args []string) (options, error) {
 	switch {
 	case o.store != onPostgres && o.store != onSQLite:
 		return o, fmt.Errorf("-store %s: use postgres or sqlite", o.store)
-	case o.set != setCallers && o.set != setGrowth && o.set != setSlow:
-		return o, fmt.Errorf("-set %s: use callers, growth or slow", o.set)
+	case !slices.Contains(sets, o.set):
+		return o, fmt.Errorf("-set %s: use one of %s", o.set, strings.Join(sets, ", "))
 	case o.set == setSlow && (o.store != onPostgres || o.url != ""):
 		return o, errors.New("-set slow: works only on a PostgreSQL server of its own, whose C library it can slow down")
 	case keys != "random" && keys != "ascending":
@@ -117,6 +128,9 @@ func compare(ctx context.Context, args []string) (err error) {
 	}
 	if err := b.introduce(ctx); err != nil {
 		return err
+	}
+	if o.set == setSleep {
+		return b.sleep(ctx)
 	}
 	if o.set == setGrowth {
 		drop, err := b.load(ctx)
@@ -167,6 +181,10 @@ func (b *bench) introduce(ctx context.Context) error {
 	if b.random {
 		keys = "random"
 	}
+	if b.set == setSleep {
+		fmt.Printf("%s%s# set %s, %d rounds\n", machineFacts(), facts, b.set, b.options.rounds)
+		return nil
+	}
 	fmt.Printf("%s%s# set %s, %s keys, %d rounds of %v after %v of warm-up\n%s\n", machineFacts(), facts, b.set, keys, b.options.rounds, b.d, b.warm, rawHeader)
 	return nil
 }
@@ -193,18 +211,16 @@ func (b *bench) load(ctx context.Context) (drop func() error, err error) {
 func (b *bench) rounds(ctx context.Context) ([]run, error) {
 	var runs []run
 	for round := range b.options.rounds {
-		for _, n := range b.callers {
-			for _, who := range contenders(b.set) {
-				awaitQuiet(b.quiet)
-				r, err := b.measure(ctx, point{who, n}, "")
-				if err != nil {
-					return nil, err
-				}
-				r.round = round + 1
-				runs = append(runs, r)
-				if _, err := fmt.Println(r.line(b.set + "-" + b.store)); err != nil {
-					return nil, err
-				}
+		for _, p := range b.points() {
+			awaitQuiet(b.quiet)
+			r, err := b.measure(ctx, p, "")
+			if err != nil {
+				return nil, err
+			}
+			r.round = round + 1
+			runs = append(runs, r)
+			if _, err := fmt.Println(r.line(b.set + "-" + b.store)); err != nil {
+				return nil, err
 			}
 		}
 	}
@@ -223,8 +239,14 @@ func (b *bench) measure(ctx context.Context, p point, profile string) (r run, er
 		at = fresh
 	}
 	w := worker{b.self, []string{"work"}}
-	if p.who == raw || p.who == bare {
-		w = worker{b.peers, []string{p.who}}
+	if name, tuned := strings.CutSuffix(p.who, "-tuned"); p.who != ours && p.who != grown {
+		w = worker{b.peers, []string{name}}
+		if tuned {
+			w.args = append(w.args, "-tuned")
+		}
+	}
+	if p.steps > 0 {
+		w.args = append(w.args, "-steps", strconv.Itoa(p.steps), "-backlog", strconv.Itoa(p.backlog))
 	}
 	w.args = append(w.args, "-store", b.store, "-at", at, "-d", b.d.String(), "-warm", b.warm.String())
 	if b.random {
@@ -241,11 +263,15 @@ func (b *bench) conclude(ctx context.Context, f figures) error {
 	if err := f.durable(b.device()); err != nil {
 		return err
 	}
-	if r, ok := f[point{raw, 1}]; ok && b.set == setSlow && r.P50 < 2000 {
+	if r, ok := f[point{who: raw, callers: 1}]; ok && b.set == setSlow && r.P50 < 2000 {
 		return fmt.Errorf("two commits with 1 ms more each took %.0f µs: the server does not use slow.c", r.P50)
 	}
 	fmt.Println()
-	if err := f.print(os.Stdout); err != nil {
+	print := f.print
+	if b.set == setRuns {
+		print = f.printRuns
+	}
+	if err := print(os.Stdout); err != nil {
 		return err
 	}
 	if b.random {
@@ -253,18 +279,23 @@ func (b *bench) conclude(ctx context.Context, f figures) error {
 		return nil
 	}
 	fmt.Println()
-	var missed []int
-	for _, t := range b.targets(f) {
+	return b.judge(ctx, b.targets(f))
+}
+
+// judge prints the verdicts, and profiles the points of missed targets.
+func (b *bench) judge(ctx context.Context, targets []target) error {
+	var missed []point
+	for _, t := range targets {
 		fmt.Println(t)
-		if !t.met() && !slices.Contains(missed, t.callers) {
-			missed = append(missed, t.callers)
+		if !t.met() && t.point.who != "" && !slices.Contains(missed, t.point) {
+			missed = append(missed, t.point)
 		}
 	}
 	if b.profiles == "" {
 		return nil
 	}
-	for _, callers := range missed {
-		if err := b.profile(ctx, callers); err != nil {
+	for _, p := range missed {
+		if err := b.profile(ctx, p); err != nil {
 			return err
 		}
 	}
@@ -278,20 +309,21 @@ func (b *bench) device() device {
 	return b.place.(*directory).device
 }
 
-// profile measures Semel once more, with a CPU profile.
-func (b *bench) profile(ctx context.Context, callers int) error {
-	p := point{ours, callers}
-	if b.set == setGrowth {
-		p.who = grown
-	}
-	file := fmt.Sprintf("%s-%d.pprof", b.profiles, callers)
+// profile measures a point once more, with a CPU profile.
+func (b *bench) profile(ctx context.Context, p point) error {
+	file := fmt.Sprintf("%s-%s.pprof", b.profiles, p.file())
 	if _, err := b.measure(ctx, p, file); err != nil {
 		return err
 	}
+	return b.show(ctx, p.String(), file)
+}
+
+// show prints the head of a CPU profile.
+func (b *bench) show(ctx context.Context, what, file string) error {
 	out, err := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-cum", "-nodecount=60", b.self, file).Output()
 	if err != nil {
 		return fmt.Errorf("read the profile: %w", err)
 	}
-	fmt.Printf("\nCPU profile of %d callers, in %s:\n%s", p.callers, file, out)
+	fmt.Printf("\nCPU profile of %s, in %s:\n%s", what, file, out)
 	return nil
 }

@@ -20,6 +20,14 @@ const (
 	bare  = "bare"  // group commit with nothing around it
 	ours  = "semel" // through the engine
 	grown = "grown" // through the engine, on a store that holds many operations
+
+	// Engines, with their defaults, and with timers that are as short as they
+	// can be.
+	dbos             = "dbos"
+	river            = "river"
+	riverTuned       = "river-tuned"
+	goWorkflows      = "go-workflows"
+	goWorkflowsTuned = "go-workflows-tuned"
 )
 
 // counters are what is read before and after a measurement.
@@ -37,6 +45,35 @@ func clientCounters(pid int) counters {
 type point struct {
 	who     string
 	callers int
+	steps   int // of each run; 0 for single effects
+	backlog int // runs that were started before; 0 for a closed loop
+}
+
+// of is the same point for another contender.
+func (p point) of(who string) point {
+	p.who = who
+	return p
+}
+
+// file names the point in the name of a file.
+func (p point) file() string {
+	switch {
+	case p.backlog > 0:
+		return "backlog"
+	case p.steps > 0:
+		return fmt.Sprintf("%d-runs-of-%d", p.callers, p.steps)
+	}
+	return strconv.Itoa(p.callers)
+}
+
+func (p point) String() string {
+	switch {
+	case p.backlog > 0:
+		return fmt.Sprintf("a backlog of %d runs", p.backlog)
+	case p.steps > 0:
+		return fmt.Sprintf("%d runs of %d steps in flight", p.callers, p.steps)
+	}
+	return fmt.Sprintf("%d callers", p.callers)
 }
 
 // run is one measurement of a point.
@@ -51,12 +88,15 @@ type run struct {
 
 func (r run) throughput() float64 { return float64(r.Effects) / r.Seconds }
 
+// withStarts is the throughput of a backlog, the time to start it counted.
+func (r run) withStarts() float64 { return float64(r.Effects) / (r.Seconds + r.Starting) }
+
 // rawHeader names the fields of a raw line.
-const rawHeader = "raw,set,round,who,callers,effects_per_s,p50_us,p99_us,commits_per_effect,flushes_per_effect,bytes_per_effect,client_cpu_us,server_cpu_us,other_cores,effects"
+const rawHeader = "raw,set,round,who,callers,effects_per_s,p50_us,p99_us,commits_per_effect,flushes_per_effect,bytes_per_effect,client_cpu_us,server_cpu_us,other_cores,effects,steps,starting_s"
 
 func (r run) line(set string) string {
-	return fmt.Sprintf("raw,%s,%d,%s,%d,%.0f,%.0f,%.0f,%.3f,%.3f,%.0f,%.1f,%.1f,%.2f,%d", set, r.round, r.who, r.callers, r.throughput(),
-		r.P50, r.P99, r.commits, r.flushes, r.bytes, r.client, r.server, r.others, r.Effects)
+	return fmt.Sprintf("raw,%s,%d,%s,%d,%.0f,%.0f,%.0f,%.3f,%.3f,%.0f,%.1f,%.1f,%.2f,%d,%d,%.3f", set, r.round, r.who, r.callers, r.throughput(),
+		r.P50, r.P99, r.commits, r.flushes, r.bytes, r.client, r.server, r.others, r.Effects, r.steps, r.Starting)
 }
 
 // worker is how a contender is run.
@@ -85,7 +125,7 @@ func measure(ctx context.Context, where place, w worker, p point) (run, error) {
 	}
 	r, err := converse(ctx, where, cmd.Process.Pid, in, bufio.NewReader(out), p)
 	if err := errors.Join(err, in.Close(), cmd.Wait()); err != nil {
-		return run{}, fmt.Errorf("%s with %d callers: %w", p.who, p.callers, err)
+		return run{}, fmt.Errorf("%s, %v: %w", p.who, p, err)
 	}
 	return r, nil
 }

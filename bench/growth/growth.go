@@ -1,5 +1,5 @@
-// Package growth fills stores with completed operations, by the fastest way
-// into each database. Every row is a copy of one that the store itself wrote,
+// Package growth fills stores with completed operations, and with runs that
+// sleep, by the fastest way into each database. Every row is a copy of one that the store itself wrote,
 // with its own identity, body and times; the store reads some back afterwards.
 package growth
 

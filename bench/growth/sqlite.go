@@ -37,19 +37,18 @@ func SQLite(ctx context.Context, path string, call Call, n int) (err error) {
 }
 
 func fillSQLite(ctx context.Context, path string, like semel.Operation, call Call, n int) (sample []semel.Key, err error) {
-	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)&_pragma=synchronous(off)&_pragma=cache_size(-262144)&_txlock=immediate")
+	db, err := openLoading(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	db.SetMaxOpenConns(1)
-	columns, template, err := templateSQLite(ctx, db, like.ID)
+	columns, template, err := templateSQLite(ctx, db, "operation", "id", like.ID)
 	if err != nil {
 		return nil, err
 	}
 	begin := begin(n)
 	for from := 0; from < n; from += perTransaction {
-		err := insertSQLite(ctx, db, columns, func(insert func([]any) error) error {
+		err := insertSQLite(ctx, db, "operation", columns, func(insert func([]any) error) error {
 			for i := from; i < min(from+perTransaction, n); i++ {
 				v := vary(call, begin, i)
 				if sampled(i, n) {
@@ -73,22 +72,35 @@ func fillSQLite(ctx context.Context, path string, like semel.Operation, call Cal
 			return nil, err
 		}
 	}
+	return sample, flushSQLite(ctx, db)
+}
+
+// openLoading opens a database to load it, without flushing.
+func openLoading(path string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)&_pragma=synchronous(off)&_pragma=cache_size(-262144)&_txlock=immediate")
+	if err == nil {
+		db.SetMaxOpenConns(1)
+	}
+	return db, err
+}
+
+func flushSQLite(ctx context.Context, db *sql.DB) error {
 	for _, flush := range []string{"pragma synchronous = full", "pragma wal_checkpoint(truncate)"} {
 		if _, err := db.ExecContext(ctx, flush); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return sample, nil
+	return nil
 }
 
 // insertSQLite inserts what fill makes, in one transaction.
-func insertSQLite(ctx context.Context, db *sql.DB, columns []string, fill func(insert func(row []any) error) error) error {
+func insertSQLite(ctx context.Context, db *sql.DB, table string, columns []string, fill func(insert func(row []any) error) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // does nothing after a commit
-	text := fmt.Sprintf("insert into operation (%s) values (?%s)", strings.Join(columns, ", "), strings.Repeat(", ?", len(columns)-1))
+	text := fmt.Sprintf("insert into %s (%s) values (?%s)", table, strings.Join(columns, ", "), strings.Repeat(", ?", len(columns)-1))
 	stmt, err := tx.PrepareContext(ctx, text)
 	if err != nil {
 		return err
@@ -106,8 +118,8 @@ func insertSQLite(ctx context.Context, db *sql.DB, columns []string, fill func(i
 
 // templateSQLite reads the row that the store wrote, without the number that
 // SQLite gives each row.
-func templateSQLite(ctx context.Context, db *sql.DB, id semel.ID) (columns []string, row []any, err error) {
-	rows, err := db.QueryContext(ctx, "select * from operation where id = ?", id[:])
+func templateSQLite(ctx context.Context, db *sql.DB, table, column string, id semel.ID) (columns []string, row []any, err error) {
+	rows, err := db.QueryContext(ctx, fmt.Sprintf("select * from %s where %s = ?", table, column), id[:])
 	if err != nil {
 		return nil, nil, err
 	}
@@ -121,13 +133,19 @@ func templateSQLite(ctx context.Context, db *sql.DB, id semel.ID) (columns []str
 		into[i] = &row[i]
 	}
 	if !rows.Next() {
-		return nil, nil, errors.Join(errors.New("the operation to copy is not in the table"), rows.Err())
+		return nil, nil, errors.Join(fmt.Errorf("the row to copy is not in table %s", table), rows.Err())
 	}
 	if err := rows.Scan(into...); err != nil {
 		return nil, nil, err
 	}
-	if seq := slices.Index(columns, "seq"); seq >= 0 {
-		columns, row = slices.Delete(columns, seq, seq+1), slices.Delete(row, seq, seq+1)
-	}
+	columns, row = withoutSeq(columns, row)
 	return columns, row, rows.Err()
+}
+
+// withoutSeq leaves out the number that the database gives each row.
+func withoutSeq(columns []string, row []any) ([]string, []any) {
+	if seq := slices.Index(columns, "seq"); seq >= 0 {
+		return slices.Delete(columns, seq, seq+1), slices.Delete(row, seq, seq+1)
+	}
+	return columns, row
 }

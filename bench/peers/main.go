@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -17,6 +18,12 @@ const (
 	answer      = `{"ok":true,"id":"ch_123456789012"}`
 )
 
+// The stores, as flags name them.
+const (
+	onPostgres = "postgres"
+	onSQLite   = "sqlite"
+)
+
 func main() {
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
@@ -24,35 +31,89 @@ func main() {
 	}
 }
 
+type options struct {
+	store, at string
+	callers   int
+	key       func() [16]byte
+	// Of engines.
+	steps   int
+	backlog int
+	tuned   bool
+}
+
 func run() error {
 	if len(os.Args) < 2 {
-		return fmt.Errorf("usage: peers raw|bare [flags]")
+		return fmt.Errorf("usage: peers raw|bare|dbos|river|go-workflows [flags]")
 	}
+	var o options
 	flags := flag.NewFlagSet("peers", flag.ExitOnError)
-	store := flags.String("store", "postgres", "postgres or sqlite")
-	at := flags.String("at", "", "URL of an empty database, or path of a file to create")
-	callers := flags.Int("callers", 1, "effects under way at a time")
+	flags.StringVar(&o.store, "store", onPostgres, "postgres or sqlite")
+	flags.StringVar(&o.at, "at", "", "URL of an empty database, or path of a file to create")
+	flags.IntVar(&o.callers, "callers", 1, "effects or runs under way at a time")
+	flags.IntVar(&o.steps, "steps", 1, "steps of each run")
+	flags.IntVar(&o.backlog, "backlog", 0, "start so many runs before, and measure how they are worked off")
+	flags.BoolVar(&o.tuned, "tuned", false, "poll often, where a timer is the default's limit")
 	warm := flags.Duration("warm", time.Second, "time before the measurement")
 	d := flags.Duration("d", 3*time.Second, "measured time")
 	random := flags.Bool("random", false, "random keys instead of ascending ones")
 	if err := flags.Parse(os.Args[2:]); err != nil {
 		return err
 	}
-	key := ascendingKey
+	o.key = ascendingKey
 	if *random {
-		key = randomKey
+		o.key = randomKey
 	}
-	open := map[string]func(context.Context, string, int, func() [16]byte) (workload, error){
-		"raw postgres": rawPostgres, "bare postgres": barePostgres, "raw sqlite": rawSQLite, "bare sqlite": bareSQLite,
-	}[os.Args[1]+" "+*store]
-	if open == nil {
-		return fmt.Errorf("there is no %q on %q", os.Args[1], *store)
+	if o.backlog > 0 {
+		return drainBacklog(os.Args[1], o)
 	}
-	w, err := open(context.Background(), *at, *callers, key)
+	w, err := open(context.Background(), os.Args[1], o)
 	if err != nil {
 		return err
 	}
-	if err := serve(w, *callers, *warm, *d); err != nil {
+	if err := serve(w, o.callers, *warm, *d); err != nil {
+		return err
+	}
+	return w.close()
+}
+
+func open(ctx context.Context, who string, o options) (workload, error) {
+	switch who + " " + o.store {
+	case "raw postgres":
+		return rawPostgres(ctx, o.at, o.callers, o.key)
+	case "bare postgres":
+		return barePostgres(ctx, o.at, o.callers, o.key)
+	case "raw sqlite":
+		return rawSQLite(ctx, o.at, o.callers, o.key)
+	case "bare sqlite":
+		return bareSQLite(ctx, o.at, o.callers, o.key)
+	}
+	switch who {
+	case "dbos":
+		return openDBOS(ctx, o)
+	case "go-workflows":
+		return openGoWorkflows(ctx, o)
+	case "river":
+		if o.steps != 1 {
+			return nil, errors.New("a job of River has no steps")
+		}
+		w, err := openRiver(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		return w, w.follow()
+	}
+	return nil, fmt.Errorf("there is no %q on %q", who, o.store)
+}
+
+func drainBacklog(who string, o options) error {
+	if who != "river" {
+		return fmt.Errorf("only River has a backlog here, not %s", who)
+	}
+	w, err := openRiver(context.Background(), o)
+	if err != nil {
+		return err
+	}
+	if err := serveBacklog(w, o.backlog, o.callers); err != nil {
 		return err
 	}
 	return w.close()
