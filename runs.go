@@ -83,7 +83,8 @@ type Runs interface {
 	// on, if it still stands at f.Seen and is not paused; ErrStale otherwise.
 	Schedules(ctx context.Context) ([]ScheduleState, error)
 	Fire(ctx context.Context, f Firing) error
-	// PauseSchedule stops a schedule, or lets it go on; ErrNotFound.
+	// PauseSchedule stops a schedule, or lets it go on: ticks of the time between
+	// are left out, they were not missed. ErrNotFound.
 	PauseSchedule(ctx context.Context, workflow, name string, paused bool, by string) error
 
 	// Acquire takes a place under a limit that holds for all workers, and

@@ -111,14 +111,20 @@ func micro(t time.Time) time.Time { return t.Truncate(time.Microsecond) }
 func (s *Store) PauseSchedule(ctx context.Context, workflow, name string, paused bool, by string) error {
 	const update = `
 update semel.schedule
-set paused = $3::boolean, paused_by = $4::text
+set paused = $3::boolean, paused_by = $4::text,
+  seen = case when paused and not $3::boolean then greatest(seen, $5::timestamptz) else seen end,
+  next_at = case when paused and not $3::boolean then $5::timestamptz else next_at end
 where workflow = $1::text
   and name = $2::text`
 	if !paused {
 		by = ""
 	}
 	return s.transact(ctx, "pause a schedule of "+workflow, func(tx pgx.Tx, _ bool) error {
-		tag, err := tx.Exec(ctx, update, workflow, name, paused, by)
+		now, err := s.clockOf(ctx, tx)
+		if err != nil {
+			return err
+		}
+		tag, err := tx.Exec(ctx, update, workflow, name, paused, by, now)
 		if err == nil && tag.RowsAffected() == 0 {
 			return &verdict{fmt.Errorf("schedule %q of %s: %w", name, workflow, semel.ErrNotFound)}
 		}

@@ -42,7 +42,9 @@ const (
 			and paused_by is null`
 	pauseSchedule = `
 		update schedule
-		set paused_by = ?3
+		set paused_by = ?3,
+			seen = case when paused_by is not null and ?3 is null then max(seen, ?4) else seen end,
+			next_at = case when paused_by is not null and ?3 is null then ?4 else next_at end
 		where workflow = ?1
 			and name = ?2`
 )
@@ -143,12 +145,12 @@ type schedulePause struct {
 	by             string
 }
 
-func (p *schedulePause) write(w *writer, _ int64) error {
+func (p *schedulePause) write(w *writer, at int64) error {
 	var by any
 	if p.paused {
 		by = p.by
 	}
-	n, err := exec(context.Background(), w, pauseSchedule, p.workflow, p.name, by)
+	n, err := exec(context.Background(), w, pauseSchedule, p.workflow, p.name, by, at)
 	if err == nil && n == 0 {
 		err = &answer{fmt.Sprintf("%s has no schedule %q", p.workflow, p.name), semel.ErrNotFound}
 	}

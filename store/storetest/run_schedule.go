@@ -174,10 +174,13 @@ func testSchedules(t *testing.T, h Harness) {
 	if err := s.PauseSchedule(t.Context(), workflow, "daily", true, "anna"); err != nil {
 		t.Fatal(err)
 	}
+	h.Shift(time.Hour)
+	resumed := now(t, s)
 	if err := s.PauseSchedule(t.Context(), workflow, "daily", false, "bert"); err != nil {
 		t.Fatal(err)
 	}
-	if got := schedules(t, s)[0]; got.Paused || got.PausedBy != "" {
+	// What was not due before the pause, and would have been in it, is left out.
+	if got := schedules(t, s)[0]; got.Paused || got.PausedBy != "" || got.Seen.Before(resumed.Add(-time.Millisecond)) || got.NextAt.Before(got.Seen.Add(-time.Millisecond)) {
 		t.Fatalf("it goes on: %+v", got)
 	}
 	wantErr(t, "pause no schedule", s.PauseSchedule(t.Context(), workflow, "none", true, "anna"), semel.ErrNotFound)
