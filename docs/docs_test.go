@@ -9,7 +9,8 @@
 // are replaced by real ones.
 //
 // Every ```go block must stand in a Go file of this repository, and every
-// ```yaml block must be read without complaint.
+// ```yaml block must be read without complaint: as a workflow, a profile or a
+// semel.yaml.
 //
 //	go test ./docs -run 'TestPages/guide/1' -update
 //
@@ -32,6 +33,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -46,7 +48,7 @@ var update = flag.Bool("update", false, "write what the commands print into the 
 // TestMain makes this program curl, for machines that have none.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "curl" {
-		if err := get(os.Args[len(os.Args)-1]); err != nil {
+		if err := curl(os.Args[1:]); err != nil {
 			os.Exit(7)
 		}
 		os.Exit(0)
@@ -54,12 +56,25 @@ func TestMain(m *testing.M) {
 	postgrestest.Main(m)
 }
 
-// get prints what a URL answers.
-func get(url string) error {
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, url, nil)
+// curl prints what a URL answers. It knows -s, -X, -H and -d, before the URL.
+func curl(args []string) error {
+	f := flag.NewFlagSet("curl", flag.ContinueOnError)
+	f.Bool("s", true, "silent")
+	method, body := f.String("X", http.MethodGet, "method"), f.String("d", "", "body")
+	header := http.Header{}
+	f.Func("H", "header", func(line string) error {
+		name, value, _ := strings.Cut(line, ": ")
+		header.Set(name, value)
+		return nil
+	})
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(context.Background(), *method, f.Arg(0), strings.NewReader(*body))
 	if err != nil {
 		return err
 	}
+	req.Header = header
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return err
@@ -72,6 +87,7 @@ func get(url string) error {
 // What stands in the pages for what only the reader has.
 const (
 	writtenAddress  = "127.0.0.1:8089"
+	writtenServer   = "127.0.0.1:8090"
 	writtenAPI      = "https://api.example.com"
 	writtenPostgres = "postgres://semel@db.example.com/semel"
 	writtenPerson   = "you@host"
@@ -213,6 +229,7 @@ type page struct {
 	out      *bufio.Reader
 	blocks   int
 	terminal []*exec.Cmd
+	reading  sync.WaitGroup // what terminals print
 }
 
 func newPage(t *testing.T, bin, text string) *page {
@@ -225,7 +242,7 @@ func newPage(t *testing.T, bin, text string) *page {
 		}
 	}
 	address := free(t)
-	p.replace = [][2]string{{writtenAddress, address}, {writtenDir, p.dir}}
+	p.replace = [][2]string{{writtenAddress, address}, {writtenServer, free(t)}, {writtenDir, p.dir}}
 	if strings.Contains(text, writtenAPI) {
 		p.replace = append(p.replace, [2]string{writtenAPI, "http://" + address})
 	}
@@ -346,22 +363,32 @@ func (p *page) background(b block) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	cmd.Stderr = cmd.Stdout // one pipe
 	if err := cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}
 	p.terminal = append(p.terminal, cmd)
-	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+	lines := bufio.NewReader(out)
+	if _, err := lines.ReadString('\n'); err != nil {
 		p.t.Fatalf("line %d: %v: %s", b.line, err, b.text)
 	}
+	p.reading.Go(func() { _, _ = io.Copy(io.Discard, lines) })
 }
 
 func (p *page) end() {
 	p.in.Close()
+	if p.t.Failed() { // a block may not have ended
+		_ = syscall.Kill(-p.shell.Process.Pid, syscall.SIGKILL)
+	}
 	if err := p.shell.Wait(); err != nil {
 		p.t.Errorf("the page's shell: %v", err)
 	}
+	_ = syscall.Kill(-p.shell.Process.Pid, syscall.SIGKILL) // what it left running
 	for _, cmd := range p.terminal {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
+	}
+	p.reading.Wait()
+	for _, cmd := range p.terminal {
 		if err := cmd.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 			p.t.Errorf("%v: %v", cmd, err)
 		}
@@ -369,7 +396,7 @@ func (p *page) end() {
 }
 
 var (
-	ids      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|(?:ch|tr|msg)_[0-9a-f]{20}`)
+	ids      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|(?:ch|tr|msg)_[0-9a-f]{20}|\b[0-9a-f]{12}\b`)
 	times    = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	clocks   = regexp.MustCompile(`\d\d:\d\d:\d\d`)
 	days     = regexp.MustCompile(`\d{4}-\d\d-\d\d`)
@@ -377,7 +404,9 @@ var (
 	spaces   = regexp.MustCompile(`  +`)
 	sizes    = regexp.MustCompile(`\b\d+ bytes`)
 	versions = regexp.MustCompile(`\(go[0-9.]+\)`)
-	agos     = regexp.MustCompile(`\b\d+s ago`)
+	agos     = regexp.MustCompile(`\b\d+s ago|\bin (\d+[dhms])+\b|\bafter \d+s\b`)
+	offsets  = regexp.MustCompile(`\+0[12]:00\b`) // of Berlin, in winter and in summer
+	ages     = regexp.MustCompile(`  \d+s  `)
 	broken   = regexp.MustCompile(`the request may have arrived: .*`) // how depends on timing
 	prints   = regexp.MustCompile(`"fingerprint":"1:[0-9a-f]{64}"`)
 )
@@ -412,12 +441,14 @@ func normal(text string) string {
 	text = ids.ReplaceAllString(text, "ID")
 	text = times.ReplaceAllString(text, "TIME")
 	text = clocks.ReplaceAllString(text, "CLOCK")
+	text = offsets.ReplaceAllString(text, "+OFFSET")
 	text = days.ReplaceAllString(text, "DAY")
 	text = workers.ReplaceAllString(text, "WORKER")
 	text = sizes.ReplaceAllString(text, "N bytes")
 	text = versions.ReplaceAllString(text, "(GO)")
 	text = prints.ReplaceAllString(text, "FINGERPRINT")
 	text = agos.ReplaceAllString(text, "N ago")
+	text = ages.ReplaceAllString(text, "  AGE  ")
 	text = broken.ReplaceAllString(text, "the request may have arrived")
 	return spaces.ReplaceAllString(text, "  ")
 }

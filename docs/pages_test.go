@@ -16,12 +16,13 @@ import (
 	"github.com/semel-dev/semel"
 	"github.com/semel-dev/semel/connection"
 	httpdest "github.com/semel-dev/semel/destination/http"
+	"github.com/semel-dev/semel/workflowfile"
 )
 
 // TestGoBlocksStandInGoFiles: what a page shows was compiled.
 func TestGoBlocksStandInGoFiles(t *testing.T) {
 	var compiled strings.Builder
-	for _, pattern := range []string{"../*.go", "../examples/*/*.go", "*.go"} {
+	for _, pattern := range []string{"../*.go", "../examples/*/*.go", "../semeltest/*.go", "*.go", "guide/*/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -56,9 +57,14 @@ func TestYAMLBlocksAreRead(t *testing.T) {
 				continue
 			}
 			var err error
-			if strings.HasPrefix(b.text, "name:") {
+			switch {
+			case strings.Contains(b.text, "\nsteps:"):
+				for _, problem := range workflowProblems(b.text) {
+					t.Errorf("%s:%d: %v", path, b.line, problem)
+				}
+			case strings.HasPrefix(b.text, "name:"):
 				_, err = httpdest.ParseProfile([]byte(b.text))
-			} else {
+			default:
 				_, err = connection.Parse("semel.yaml", []byte(b.text))
 			}
 			if err != nil {
@@ -66,6 +72,12 @@ func TestYAMLBlocksAreRead(t *testing.T) {
 			}
 		}
 	}
+}
+
+// workflowProblems are those of a workflow, without semel.yaml beside it.
+func workflowProblems(text string) []workflowfile.Problem {
+	_, problems := workflowfile.Parse("testdata/workflow.yaml", []byte(text), workflowfile.Checks{})
+	return slices.DeleteFunc(problems, func(p workflowfile.Problem) bool { return p.Code == workflowfile.CodeNotChecked })
 }
 
 var link = regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
