@@ -335,6 +335,9 @@ func (b *branch) covering(path string, id *semel.Identity) *semel.Approval {
 	b.x.mu.Lock()
 	approvals := slices.Clone(b.x.approvals)
 	b.x.mu.Unlock()
+	if len(approvals) == 0 {
+		return nil
+	}
 	digest := semel.ApprovalDigest(id.Scope, id.Key, id.Fingerprint)
 	var other *semel.Approval
 	for i := range approvals {

@@ -42,6 +42,7 @@ type Worker struct {
 	refs    []semel.WorkflowRef
 
 	kick     chan struct{} // something is due
+	more     atomic.Bool   // more may be due than the last claim took
 	draining atomic.Bool
 	group    sync.WaitGroup // executions
 
@@ -188,10 +189,12 @@ func (w *Worker) take(ctx context.Context) (int, error) {
 	free := min(claimBatch, w.opt.AtOnce-len(w.held))
 	w.mu.Unlock()
 	if free <= 0 || len(w.refs) == 0 {
+		w.more.Store(len(w.refs) > 0)
 		return 0, nil
 	}
 	from := time.Now()
 	runs, err := w.runs.Claim(ctx, w.claimant(), w.refs, free)
+	w.more.Store(len(runs) == free)
 	for _, r := range runs {
 		w.begin(r, from)
 	}
@@ -213,10 +216,10 @@ func (w *Worker) begin(r semel.Run, from time.Time) {
 		defer landed()
 		defer func() {
 			w.mu.Lock()
-			full := len(w.held) >= w.opt.AtOnce
 			delete(w.held, r.ID)
+			room := w.opt.AtOnce - len(w.held)
 			w.mu.Unlock()
-			if full || x.dueNow {
+			if x.dueNow || w.more.Load() && room >= min(claimBatch, max(1, w.opt.AtOnce/4)) {
 				w.Kick()
 			}
 		}()
