@@ -256,3 +256,57 @@ func TestChangedFiles(t *testing.T) {
 		}
 	})
 }
+
+// TestASecondSignalEndsItAtOnce: and nothing is lost or repeated.
+func TestASecondSignalEndsItAtOnce(t *testing.T) {
+	f := newOffice(t, "sqlite:semel.db", slowly(4*time.Second))
+	f.save("pay", 1, chargeOne)
+	s := f.start("serve", "--create")
+	f.semel(0, "run", "start", "pay", "--key", "a", "--field", "id=inv-1")
+	until(t, 20*time.Second, "the charge has happened", func() bool { return f.bank.Count(sandbox.Charges, "inv-1") > 0 })
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	s.says("a second signal ends it at once")
+	began := time.Now()
+	if code := s.end(syscall.SIGTERM); code != -1 || time.Since(began) > 3*time.Second {
+		t.Errorf("it ended with %d after %v, want the signal to end it at once", code, time.Since(began))
+	}
+	f.start("serve")
+	f.reaches("pay", "completed")
+	if n := f.bank.Count(sandbox.Charges, "inv-1"); n != 1 {
+		t.Errorf("it was charged %d times, want once", n)
+	}
+}
+
+// TestServeTellsWhatAPersonWants: a failed run, a held one, and the operation
+// that holds it; nothing about an ordinary one.
+func TestServeTellsWhatAPersonWants(t *testing.T) {
+	stores(t, func(t *testing.T, db string) {
+		always := func(fault sandbox.Fault) sandbox.Rate {
+			return sandbox.Rate{First: 1, Later: 1, Mix: map[sandbox.Fault]int{fault: 1}}
+		}
+		f := newOffice(t, db, sandbox.Options{FaultsOn: map[sandbox.Resource]sandbox.Rate{
+			sandbox.Charges: always(sandbox.Refuse), sandbox.Messages: always(sandbox.DropAfter),
+		}})
+		f.save("pay", 1, "owner: desk\n"+chargeOne)
+		f.save("tell", 1, "owner: desk\nsteps:\n  - id: tell\n    uses: bank.tell\n    with: {text: hello}\n    effect: {key: \"${{ run.key }}-tell\"}\n")
+		f.save("rest", 1, "steps: [{id: rest, sleep: {for: 1ms}}]\n")
+		s := f.start("serve", "--create", "--output", "json")
+		for _, workflow := range []string{"pay", "tell", "rest"} {
+			input := "{}"
+			if workflow == "pay" {
+				input = `{"id":"inv-1"}`
+			}
+			f.semel(0, "run", "start", workflow, "--key", "k", "--input", input)
+		}
+		s.says(`operation with key "k-tell" needs a person (desk): `)
+		s.says(`run of tell@1 with key "k" is held and needs a person: step tell: outcome unknown`)
+		s.says(`run of pay@1 with key "k" failed: `)
+		s.says(`"news":"operation_needs_person"`)
+		f.reaches("rest", "completed")
+		if strings.Contains(s.said(), `of rest@1 with key`) {
+			t.Errorf("it tells about an ordinary run:\n%s", s.said())
+		}
+	})
+}

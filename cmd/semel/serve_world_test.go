@@ -35,7 +35,7 @@ func newOffice(t *testing.T, db string, o sandbox.Options) *office {
 	t.Helper()
 	f := &office{T: t, dir: t.TempDir(), db: db}
 	f.bank, f.url = provider(t, o)
-	write(t, f.dir, configName, "connections:\n  bank:\n    kind: http\n    base: "+f.url+"\n    key_header: Idempotency-Key\n    window: 24h\n    timeout: 10s\n    actions:\n      charge: {post: /v1/charges, required: [amount, reference]}\n")
+	write(t, f.dir, configName, "connections:\n  bank:\n    kind: http\n    base: "+f.url+"\n    key_header: Idempotency-Key\n    window: 24h\n    timeout: 10s\n    actions:\n      charge: {post: /v1/charges, required: [amount, reference]}\n      tell: {post: /v1/messages, protection: none}\n")
 	return f
 }
 
