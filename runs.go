@@ -136,6 +136,9 @@ type RunCommitted struct {
 	Claim      Operation
 	// ClaimErr may also be ErrStopped or ErrNotApproved.
 	ClaimErr error
+	// NextAt is when Next was written, by the store's clock; zero where the store
+	// does not know at once.
+	NextAt time.Time
 	// RunErr is ErrStale where another worker claimed the run, or it has ended:
 	// then Steps, Claim and Next were not written.
 	RunErr error

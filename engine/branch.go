@@ -337,7 +337,7 @@ func (b *branch) conclude() {
 }
 
 // end makes durable what is kept, and how the execution ends.
-func (b *branch) end(n *semel.RunNext) error {
+func (b *branch) end(n *semel.RunNext) (at time.Time, err error) {
 	b.commits.Lock()
 	defer b.commits.Unlock()
 	c := b.take()
@@ -346,7 +346,7 @@ func (b *branch) end(n *semel.RunNext) error {
 	if answer.RunErr != nil {
 		b.giveBack(semel.RunCommit{Steps: c.Steps})
 	}
-	return answer.RunErr
+	return answer.NextAt, answer.RunErr
 }
 
 // claim commits the claim of an operation together with what is kept.

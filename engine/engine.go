@@ -72,6 +72,7 @@ type Engine struct {
 	stop     context.CancelFunc
 	attempts sync.WaitGroup
 	flights  flights
+	arrivals arrivals
 	recent   recent
 	actions  actions
 	lines    lines

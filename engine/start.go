@@ -58,10 +58,12 @@ func (e *Engine) Await(ctx context.Context, id semel.ID) (semel.Run, error) {
 		return semel.Run{}, err
 	}
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
-		landed := e.flights.landed(id)
-		if landed != nil {
+		if a := e.arrivals.of(id); a != nil {
 			select {
-			case <-landed:
+			case <-a.done:
+				if a.run != nil {
+					return *a.run, nil
+				}
 			case <-ctx.Done():
 			}
 		}

@@ -138,10 +138,11 @@ func (x *execution) finish(main *branch, n semel.RunNext) {
 	pause := 5 * time.Millisecond
 	until := time.Now().Add(x.w.e.opt.Patience)
 	for {
-		err := main.end(&n)
+		at, err := main.end(&n)
 		conflict, isConflict := errors.AsType[*semel.RunConflictError](err)
 		switch {
 		case err == nil:
+			x.ended(&n, at)
 			x.dueNow = n.State == semel.RunRunning || !n.DueAt.IsZero() && !n.DueAt.After(x.w.e.estimate())
 			return
 		case isConflict:
@@ -161,6 +162,17 @@ func (x *execution) finish(main *branch, n semel.RunNext) {
 		time.Sleep(pause)
 		pause = min(2*pause, time.Second)
 	}
+}
+
+// ended takes note of how the run ended, for whoever waits for it here.
+func (x *execution) ended(n *semel.RunNext, at time.Time) {
+	if !n.State.Ended() || at.IsZero() {
+		return
+	}
+	r := x.run
+	r.State, r.Reason, r.Result, r.Done, r.Total = n.State, n.Reason, n.Result, n.Done, n.Total
+	r.LeaseUntil, r.DueAt, r.UpdatedAt, r.EndedAt, r.Crashes = time.Time{}, time.Time{}, at, at, 0
+	x.arrival.run = &r
 }
 
 // afterTrouble is how long a run rests that the store could not take further.

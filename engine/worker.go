@@ -207,13 +207,13 @@ func (w *Worker) claimant() semel.RunClaim {
 
 // begin executes a run that this worker claimed; from is before it asked.
 func (w *Worker) begin(r semel.Run, from time.Time) {
-	landed := w.e.flights.start(r.ID)
 	x := newExecution(w, r, from)
+	x.arrival = w.e.arrivals.expect(r.ID)
 	w.mu.Lock()
 	w.held[r.ID] = x
 	w.mu.Unlock()
 	w.group.Go(func() {
-		defer landed()
+		defer w.e.arrivals.arrive(r.ID, x.arrival)
 		defer func() {
 			w.mu.Lock()
 			delete(w.held, r.ID)

@@ -121,7 +121,8 @@ func (s *Store) answerEnd(ctx context.Context, c semel.RunCommit, p *parts) {
 	stepsLost := p.steps >= 0 && !p.request.statements[p.steps].found
 	switch {
 	case p.next >= 0 && p.request.statements[p.next].found:
-		s.clock.seen(p.request.statements[p.next].at)
+		p.out.NextAt = p.request.statements[p.next].at.UTC()
+		s.clock.seen(p.out.NextAt)
 	case p.next >= 0 || stepsLost:
 		p.out.RunErr = s.whyNotEnded(ctx, c)
 	case c.Next != nil && p.out.RunErr == nil:

@@ -137,6 +137,9 @@ func (c *runCommit) fenced(ctx context.Context, w *writer, at int64) error {
 		c.out.RunErr = err
 		return nil
 	}
+	if err == nil {
+		c.out.NextAt = fromNano(at)
+	}
 	return err
 }
 
