@@ -11,9 +11,12 @@ import (
 	"github.com/semel-dev/semel"
 )
 
-// careful is after how many deaths of workers in a row the items of a list are
-// executed one by one, each with a mark that says which one was under way.
-const careful = 2
+// After how many deaths of workers in a row each item of a list has a mark that
+// says whether it is under way, and after how many they are executed one by one.
+const (
+	watchful = 1
+	careful  = 2
+)
 
 // maxList is the most bytes of a list that a run records.
 const maxList = 16 << 20
@@ -102,6 +105,7 @@ func (b *branch) items(path string, s *semel.EachStep, l *list) (ended int) {
 			continue
 		}
 		if x.sleeping(waits[item]) {
+			x.leave(waits[item])
 			continue
 		}
 		slots <- struct{}{}
@@ -130,7 +134,7 @@ func (x *execution) mustStop() bool {
 // item runs one branch of a list and reports whether it has ended.
 func (x *execution) item(path string, s *semel.EachStep, data []byte) bool {
 	b := x.branch(path)
-	if x.run.Crashes >= careful && !x.mark(b) {
+	if x.run.Crashes >= watchful && !x.mark(b) {
 		return false
 	}
 	end := b.call(func(ctx semel.Context) error { return s.Body(ctx, data) })
@@ -140,7 +144,7 @@ func (x *execution) item(path string, s *semel.EachStep, data []byte) bool {
 	if _, happened := errors.AsType[*semel.UnreadableError](end.err); happened {
 		end = ending{reason: end.err.Error()}
 	}
-	if x.run.Crashes >= careful && (end.suspended || end.reason != "") {
+	if x.run.Crashes >= watchful && (end.suspended || end.reason != "") {
 		b.keep(semel.StepRecord{Path: path, Kind: semel.StepItem, What: idle, Outcome: semel.StepOpen})
 	}
 	switch {
@@ -167,17 +171,22 @@ func (x *execution) item(path string, s *semel.EachStep, data []byte) bool {
 	return true
 }
 
-// mark makes durable which item is under way. An item that was when the last
-// worker died needs a person: it is what kills workers.
+// mark makes durable which item is under way. An item that was at two deaths of
+// a worker needs a person: it is what kills them.
 func (x *execution) mark(b *branch) bool {
-	if rec, ok := x.recorded(b.path); ok && underWay(&rec) && !x.run.RetriedAt.After(rec.At) {
+	rec, ok := x.recorded(b.path)
+	seen := ""
+	if ok && underWay(&rec) && !x.run.RetriedAt.After(rec.At) {
+		seen = suspect
+	}
+	if seen == suspect && rec.What == suspect {
 		x.wait(semel.RunWait{
 			Path: b.path, Kind: semel.WaitPerson, Person: true, Since: x.w.e.estimate(),
 			Reason: "the worker died while it executed " + b.path + ", more than once",
 		})
 		return false
 	}
-	b.keep(semel.StepRecord{Path: b.path, Kind: semel.StepItem, Outcome: semel.StepOpen})
+	b.keep(semel.StepRecord{Path: b.path, Kind: semel.StepItem, What: seen, Outcome: semel.StepOpen})
 	if err := b.settle(); err != nil {
 		x.abort(err)
 		return false
@@ -196,9 +205,12 @@ func (x *execution) blamed() bool {
 	return false
 }
 
-// idle is what the mark of an item says that waits: whoever dies then, it is
-// not to blame.
-const idle = "waits"
+// What the mark of an item says: idle that it waits, so that it is not to blame
+// for a death, and suspect that it was under way at one before.
+const (
+	idle    = "waits"
+	suspect = "suspect"
+)
 
 func underWay(mark *semel.StepRecord) bool {
 	return mark.Outcome == semel.StepOpen && mark.What != idle
@@ -243,6 +255,15 @@ func (x *execution) sleeping(waits []semel.RunWait) bool {
 		}
 	}
 	return len(waits) > 0
+}
+
+// leave takes note that nothing was executed to which these waits belong.
+func (x *execution) leave(waits []semel.RunWait) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, w := range waits {
+		x.asleep[w.Path] = true
+	}
 }
 
 // count adds a list to the progress of the run.

@@ -38,19 +38,21 @@ type execution struct {
 	records   map[string]semel.StepRecord
 	earlier   map[string][]string // paths recorded before this execution, by branch, not reached yet
 	before    map[string]semel.RunWait
+	asleep    map[string]bool // paths of waits in before that are not over, of items left alone
 	waits     []semel.RunWait // of this execution
 	approvals []semel.Approval
 	result    []byte
 	done      int
 	total     int
 	handOver  bool // a worker should go on at once
+	arrival   *arrival
 	dueNow    bool // the run is due again
 }
 
 func newExecution(w *Worker, r semel.Run, from time.Time) *execution {
 	x := &execution{
 		w: w, run: r, def: w.definition(&r), from: from,
-		records: map[string]semel.StepRecord{}, earlier: map[string][]string{}, before: map[string]semel.RunWait{},
+		records: map[string]semel.StepRecord{}, earlier: map[string][]string{}, before: map[string]semel.RunWait{}, asleep: map[string]bool{},
 	}
 	x.ctx, x.stop = context.WithCancel(w.e.ctx)
 	x.until.Store(int64(w.e.opt.Lease))
@@ -104,6 +106,7 @@ func (x *execution) goOn() (semel.RunNext, *branch) {
 		x.abort(err)
 		return semel.RunNext{}, main
 	}
+	x.adopt(main)
 	switch {
 	case x.cancel.Load():
 		return x.cancelled(), main
@@ -116,6 +119,26 @@ func (x *execution) goOn() (semel.RunNext, *branch) {
 	}
 	end := main.call(func(ctx semel.Context) error { return x.def.Run(ctx) })
 	return x.conclude(main, end), main
+}
+
+// definitionPath is where a run remembers the definition that it began with, if
+// whoever started it did not know one. No step has this path.
+const definitionPath = "[definition]"
+
+// adopt gives such a run the definition that this worker has of its version.
+func (x *execution) adopt(main *branch) {
+	if x.run.Definition != "" || x.def == nil {
+		return
+	}
+	if r, ok := x.records[definitionPath]; ok {
+		x.run.Definition = r.What
+		x.def = x.w.definition(&x.run)
+		return
+	}
+	if x.def.Digest != "" {
+		x.run.Definition = x.def.Digest
+		main.keep(semel.StepRecord{Path: definitionPath, Kind: semel.StepValue, What: x.def.Digest, Outcome: semel.StepCompleted})
+	}
 }
 
 // load reads what earlier executions recorded.
@@ -139,7 +162,7 @@ func (x *execution) load() error {
 			}
 		}
 		x.records[r.Path] = r
-		if r.Kind != semel.StepItem {
+		if r.Kind != semel.StepItem && r.Path != definitionPath {
 			x.expect(r.Path)
 		}
 	}
@@ -308,8 +331,8 @@ func (x *execution) allWaits() []semel.RunWait {
 		have[w.Path] = true
 	}
 	for path, w := range x.before {
-		_, over := x.records[path]
-		if over || have[path] {
+		_, reached := x.records[path] // a claim is on record before its outcome is known
+		if reached && !x.asleep[path] || have[path] {
 			continue
 		}
 		if !elsewhere[branchOf(path)] {

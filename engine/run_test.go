@@ -526,3 +526,36 @@ func TestItemsMayHaveSlashesInTheirKeys(t *testing.T) {
 		}
 	})
 }
+
+func TestARunStartedBeforeItsDefinitionWasKnownKeepsTheFirst(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() shifted) {
+		var w world
+		charge := act("charge", &w, semel.Contract{Protection: semel.Unprotected})
+		define := func(digest string) semel.WorkflowDefinition {
+			d := semel.Workflow[invoice]{Name: "bill", Func: func(ctx semel.Context, i invoice) error {
+				if err := semel.Sleep(ctx, "rest", time.Hour); err != nil {
+					return err
+				}
+				_, err := semel.Do(ctx, charge, i)
+				return err
+			}}.Definition()
+			d.Digest, d.Text = digest, []byte(digest)
+			return d
+		}
+		store := open()
+		r := newRig(t, store, define("one"))
+		run := r.pass(r.start(semel.NewRun{Workflow: "bill", Version: 1, Key: "k", Input: []byte(`{"id":"1"}`)}, nil).ID)
+		r.want(run, semel.RunWaiting, "rest")
+		store.Shift(time.Hour)
+		r = newRig(t, store, define("two"))
+		r.want(r.pass(run.ID), semel.RunHeld, "the definition of bill@1 changed")
+		if _, err := r.runs.ChangeRun(t.Context(), run.ID, semel.RunCommand{Verb: semel.RetryRun, By: "ann", Reason: "put back"}); err != nil {
+			t.Fatal(err)
+		}
+		r = newRig(t, store, define("one"))
+		r.want(r.pass(run.ID), semel.RunCompleted, "")
+		if total(&w) != 1 {
+			t.Errorf("%d effects, want 1", total(&w))
+		}
+	})
+}

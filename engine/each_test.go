@@ -1,0 +1,92 @@
+package engine_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semel-dev/semel"
+	"github.com/semel-dev/semel/engine"
+)
+
+// TestItemsThatSleepKeepTheirWaits: an execution that another item woke leaves
+// alone what still waits, and forgets none of it.
+func TestItemsThatSleepKeepTheirWaits(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() shifted) {
+		w := &world{answer: silent}
+		charge, mail := act("charge", w, semel.Contract{Protection: semel.Unprotected}), act("mail", w, semel.Contract{Protection: semel.Unprotected})
+		night := semel.Workflow[[]invoice]{Name: "night", Func: func(ctx semel.Context, due []invoice) error {
+			return semel.Each(ctx, "bill", due, func(i invoice) string { return i.ID }, 1, func(ctx semel.Context, i invoice) error {
+				if _, err := semel.Do(ctx, charge, i); err != nil {
+					return err
+				}
+				_, err := semel.Do(ctx, mail, i)
+				return err
+			})
+		}}
+		r := newRig(t, open(), night.Definition())
+		run := r.pass(r.start(night.New("n-1", []invoice{{ID: "a"}, {ID: "b"}})).ID)
+		for _, path := range []string{"bill[a]/charge", "bill[b]/charge", "bill[b]/mail", "bill[a]/mail"} {
+			r.want(run, semel.RunHeld, "outcome unknown")
+			steps, err := r.runs.Steps(t.Context(), run.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			settled := false
+			for _, s := range steps {
+				if s.Path != path || s.Effect == nil {
+					continue
+				}
+				if _, err := r.e.Settle(t.Context(), s.Operation, engine.Settlement{Happened: true, By: "ann", Reason: "seen"}); err != nil {
+					t.Fatal(err)
+				}
+				settled = true
+			}
+			if !settled {
+				t.Fatalf("step %s was not reached", path)
+			}
+			run = r.pass(run.ID)
+		}
+		r.want(run, semel.RunCompleted, "")
+	})
+}
+
+// TestDeathsOverDifferentItemsBlameNone: three workers in a row hang for ever,
+// each while it executes another item; the fourth finishes the list.
+func TestDeathsOverDifferentItemsBlameNone(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() shifted) {
+		var w world
+		charge := act("charge", &w, semel.Contract{Protection: semel.Unprotected})
+		var died sync.Map
+		hung, release := make(chan struct{}), make(chan struct{})
+		night := semel.Workflow[[]invoice]{Name: "night", Func: func(ctx semel.Context, due []invoice) error {
+			return semel.Each(ctx, "bill", due, func(i invoice) string { return i.ID }, 1, func(ctx semel.Context, i invoice) error {
+				if _, again := died.LoadOrStore(i.ID, true); !again && i.ID < "i-3" {
+					hung <- struct{}{}
+					<-release
+				}
+				_, err := semel.Do(ctx, charge, i)
+				return err
+			})
+		}}
+		store := open()
+		r := newRig(t, store, night.Definition())
+		run := r.start(night.New("n-1", []invoice{{ID: "i-0"}, {ID: "i-1"}, {ID: "i-2"}, {ID: "i-3"}}))
+		var dead sync.WaitGroup
+		defer dead.Wait()
+		defer close(release)
+		for range 3 {
+			worker := r.w
+			dead.Go(func() { _, _ = worker.Pass(t.Context()) })
+			<-hung
+			store = open()
+			store.Shift(time.Minute)
+			r = newRig(t, store, night.Definition())
+		}
+		run = r.pass(run.ID)
+		r.want(run, semel.RunCompleted, "")
+		if total(&w) != 4 {
+			t.Errorf("%d effects, want 4", total(&w))
+		}
+	})
+}
