@@ -95,3 +95,42 @@ type Decision struct {
 	// Digest is what the person saw: another one refuses the decision.
 	Digest string
 }
+
+// Decide is the approval after the decision, made at a time by the store's
+// clock. It fails with *ApprovalStateError where the approval does not take it:
+// one that is pending gets one answer, and one that was given can be revoked.
+func (a Approval) Decide(d Decision, now time.Time) (Approval, error) {
+	if problem := a.problem(d); problem != "" {
+		return a, &ApprovalStateError{Approval: a, Problem: problem}
+	}
+	a.State, a.By, a.Reason, a.DecidedAt = d.State, d.By, d.Reason, now
+	if d.State == ApprovalGiven && a.Ask.Valid > 0 {
+		a.Until = now.Add(a.Ask.Valid)
+	}
+	return a, nil
+}
+
+func (a *Approval) problem(d Decision) string {
+	name := "approval " + a.ID.String()
+	decided := fmt.Sprintf(" by %s at %s", a.By, a.DecidedAt.Format(time.RFC3339))
+	switch d.State {
+	case ApprovalGiven, ApprovalRejected, ApprovalRevoked, ApprovalClosed:
+	case ApprovalPending:
+		fallthrough
+	default:
+		return fmt.Sprintf("%q is no decision: approve, reject or revoke", d.State)
+	}
+	switch {
+	case a.State == ApprovalClosed:
+		return name + " is closed: its time is over or its run has ended, and nobody waits for it any more"
+	case a.State == ApprovalRejected || a.State == ApprovalRevoked:
+		return name + " was " + string(a.State) + decided
+	case a.State == ApprovalGiven && d.State != ApprovalRevoked:
+		return name + " was given" + decided + ": it can only be revoked"
+	case a.State == ApprovalPending && d.State == ApprovalRevoked:
+		return name + " is pending: nothing was given that could be revoked"
+	case d.Digest != a.Digest:
+		return name + " is about another request than the one that was shown: look again"
+	}
+	return ""
+}

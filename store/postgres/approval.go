@@ -149,16 +149,14 @@ where id = $1::uuid`
 		case doubt && a.State == d.State && a.By == d.By && a.Reason == d.Reason:
 			return nil // it was this call that decided
 		}
-		if problem := problemOf(&a, d); problem != "" {
-			return &verdict{&semel.ApprovalStateError{Approval: a, Problem: problem}}
-		}
-		if a.DecidedAt, err = s.clockOf(ctx, tx); err != nil {
+		now, err := s.clockOf(ctx, tx)
+		if err != nil {
 			return err
 		}
-		a.State, a.By, a.Reason = d.State, d.By, d.Reason
-		if d.State == semel.ApprovalGiven && a.Ask.Valid > 0 {
-			a.Until = a.DecidedAt.Add(a.Ask.Valid).Truncate(time.Microsecond)
+		if a, err = a.Decide(d, now); err != nil {
+			return &verdict{err}
 		}
+		a.Until = a.Until.Truncate(time.Microsecond)
 		if _, err := tx.Exec(ctx, update, [16]byte(id), string(a.State), a.By, a.Reason, a.DecidedAt, instant(a.Until)); err != nil {
 			return err
 		}
@@ -170,25 +168,4 @@ where id = $1::uuid`
 		return s.wake(ctx, tx, semel.WaitApproval, id)
 	})
 	return a, err
-}
-
-// problemOf says why an approval does not take a decision.
-func problemOf(a *semel.Approval, d semel.Decision) string {
-	name := "approval " + a.ID.String()
-	decided := fmt.Sprintf(" by %s at %s", a.By, a.DecidedAt.Format(time.RFC3339))
-	switch {
-	case d.State != semel.ApprovalGiven && d.State != semel.ApprovalRejected && d.State != semel.ApprovalRevoked && d.State != semel.ApprovalClosed:
-		return fmt.Sprintf("%q is no decision: approve, reject or revoke", d.State)
-	case a.State == semel.ApprovalClosed:
-		return name + " is closed: its time is over or its run has ended, and nobody waits for it any more"
-	case a.State == semel.ApprovalRejected || a.State == semel.ApprovalRevoked:
-		return name + " was " + string(a.State) + decided
-	case a.State == semel.ApprovalGiven && d.State != semel.ApprovalRevoked:
-		return name + " was given" + decided + ": it can only be revoked"
-	case a.State == semel.ApprovalPending && d.State == semel.ApprovalRevoked:
-		return name + " is pending: nothing was given that could be revoked"
-	case d.Digest != a.Digest:
-		return name + " is about another request than the one that was shown: look again"
-	}
-	return ""
 }

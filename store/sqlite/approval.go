@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"strings"
-	"time"
 
 	"github.com/semel-dev/semel"
 )
@@ -191,42 +190,12 @@ func (d *deciding) write(w *writer, at int64) error {
 	if err != nil {
 		return err
 	}
-	if problem := d.problem(&a); problem != "" {
-		return &semel.ApprovalStateError{Approval: a, Problem: problem}
-	}
-	a.State, a.By, a.Reason, a.DecidedAt = d.State, d.By, d.Reason, fromNano(at)
-	if d.State == semel.ApprovalGiven && a.Ask.Valid > 0 {
-		a.Until = a.DecidedAt.Add(a.Ask.Valid)
+	if a, err = a.Decide(d.Decision, fromNano(at)); err != nil {
+		return err
 	}
 	d.approval = a
 	if _, err := exec(ctx, w, decideApproval, d.id[:], string(a.State), a.By, a.Reason, at, nano(a.Until)); err != nil {
 		return err
 	}
 	return wake(ctx, w, d.id, at)
-}
-
-// problem says why the approval does not take the decision.
-func (d *deciding) problem(a *semel.Approval) string {
-	name := "approval " + a.ID.String()
-	decided := fmt.Sprintf(" by %s at %s", a.By, a.DecidedAt.Format(time.RFC3339))
-	switch d.State {
-	case semel.ApprovalGiven, semel.ApprovalRejected, semel.ApprovalRevoked, semel.ApprovalClosed:
-	case semel.ApprovalPending:
-		fallthrough
-	default:
-		return fmt.Sprintf("%q is no decision: approve, reject or revoke", d.State)
-	}
-	switch {
-	case a.State == semel.ApprovalClosed:
-		return name + " is closed: its time is over or its run has ended, and nobody waits for it any more"
-	case a.State == semel.ApprovalRejected || a.State == semel.ApprovalRevoked:
-		return name + " was " + string(a.State) + decided
-	case a.State == semel.ApprovalGiven && d.State != semel.ApprovalRevoked:
-		return name + " was given" + decided + ": it can only be revoked"
-	case a.State == semel.ApprovalPending && d.State == semel.ApprovalRevoked:
-		return name + " is pending: nothing was given that could be revoked"
-	case d.Digest != a.Digest:
-		return name + " is about another request than the one that was shown: look again"
-	}
-	return ""
 }
