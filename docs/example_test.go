@@ -12,7 +12,7 @@ import (
 	"github.com/semel-dev/semel/store/sqlite"
 )
 
-// Invoice and Charge are those of the README.
+// Invoice and Charge are those of the README, too.
 type Invoice struct{ ID string }
 
 // Charge is what the provider answers.
@@ -23,7 +23,7 @@ func chargeCard(_ context.Context, _ *semel.Send, i Invoice) (Charge, error) {
 	return Charge{ID: "ch_" + i.ID}, nil
 }
 
-// bill holds the ten lines of the README.
+// bill performs one action, without a workflow.
 func bill(ctx context.Context, guard semel.Guard, invoice Invoice) error {
 	charge := semel.Action[Invoice, Charge]{
 		Name: "charge", Owner: "billing-ops",

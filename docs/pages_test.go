@@ -74,9 +74,10 @@ func TestYAMLBlocksAreRead(t *testing.T) {
 	}
 }
 
-// workflowProblems are those of a workflow, without semel.yaml beside it.
+// workflowProblems are those of a workflow, without semel.yaml, and with the
+// texts of the billing example.
 func workflowProblems(text string) []workflowfile.Problem {
-	_, problems := workflowfile.Parse("testdata/workflow.yaml", []byte(text), workflowfile.Checks{})
+	_, problems := workflowfile.Parse("../examples/billing/page.yaml", []byte(text), workflowfile.Checks{})
 	return slices.DeleteFunc(problems, func(p workflowfile.Problem) bool { return p.Code == workflowfile.CodeNotChecked })
 }
 
