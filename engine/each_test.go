@@ -75,12 +75,12 @@ func TestDeathsOverDifferentItemsBlameNone(t *testing.T) {
 		var dead sync.WaitGroup
 		defer dead.Wait()
 		defer close(release)
-		for range 3 {
+		for n := range 3 {
 			worker := r.w
 			dead.Go(func() { _, _ = worker.Pass(t.Context()) })
 			<-hung
 			store = open()
-			store.Shift(time.Minute)
+			store.Shift(time.Duration(n+1) * time.Minute) // of a handle, from now
 			r = newRig(t, store, night.Definition())
 		}
 		run = r.pass(run.ID)
