@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/semel-dev/semel/sandbox"
@@ -157,13 +158,18 @@ func (n *night) tell(ctx context.Context, o *Options, database string, t *totals
 	return r, nil
 }
 
-// both runs the two halves and counts.
+// both runs the two halves, side by side, and counts.
 func (n *night) both(ctx context.Context, o *Options, due []invoice, database string, usual, guarded *provider) (t *totals, err error) {
 	store, err := openStore(ctx, database)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	books, err := openBooks(ctx, n.path(booksFile), due)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, books.close()) }()
 	known, err := operations(ctx, store, n.tenant())
 	if err != nil {
 		return nil, err
@@ -177,10 +183,20 @@ func (n *night) both(ctx context.Context, o *Options, due []invoice, database st
 		}
 	}
 
-	if err := n.half(ctx, o, "the usual way", usual, assignment{Base: usual.base}); err != nil {
+	var halves sync.WaitGroup
+	var usualErr, semelErr error
+	halves.Go(func() { usualErr = n.half(ctx, o, "the usual way", usual, assignment{Base: usual.base}) })
+	halves.Go(func() {
+		semelErr = n.half(ctx, o, "with semel", guarded, assignment{Base: guarded.base, Semel: true, DB: database})
+	})
+	halves.Wait()
+	if err := errors.Join(usualErr, semelErr); err != nil {
 		return nil, err
 	}
-	if err := n.half(ctx, o, "with semel", guarded, assignment{Base: guarded.base, Semel: true, DB: database, Tenant: n.tenant()}); err != nil {
+	if t.run, err = readRun(ctx, store, n, due[0].Due); err != nil {
+		return nil, err
+	}
+	if t.paid, err = books.count(ctx); err != nil {
 		return nil, err
 	}
 	if known, err = operations(ctx, store, n.tenant()); err != nil {
@@ -192,6 +208,7 @@ func (n *night) both(ctx context.Context, o *Options, due []invoice, database st
 	t.usual, t.semel = tally(usual, due, nil), tally(guarded, due, known)
 	t.twins, t.twinsOnce = twins(guarded, due)
 	t.usualKilled, t.semelKilled = usual.dead(), guarded.dead()
+	t.night = due[0].Due
 	t.sent = orders(guarded) - before
 	return t, nil
 }
@@ -208,7 +225,7 @@ func (n *night) half(ctx context.Context, o *Options, title string, p *provider,
 		return fmt.Errorf("open the workers' log: %w", err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	work.Dir, work.Due = n.dir, n.Invoices
+	work.Dir, work.Night, work.Due = n.dir, n.ID, n.Invoices
 	c := &crew{program: program, args: o.Worker, log: log, work: work, said: make(chan struct{}), sends: map[string]*worker{}}
 	p.hire(c)
 	watch, stop := context.WithCancel(ctx)

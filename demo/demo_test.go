@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/semel-dev/semel"
 	"github.com/semel-dev/semel/demo"
 	"github.com/semel-dev/semel/sandbox"
 	"github.com/semel-dev/semel/store/postgres/postgrestest"
@@ -177,6 +178,13 @@ func TestNightAndItsDares(t *testing.T) {
 		if !first.OK() || first.Charges != n || first.Completed != n || first.WorkersKilled != 3 || first.LostResponses == 0 {
 			t.Errorf("with semel: %+v", first.Counts)
 		}
+		if first.Run.State != semel.RunHeld || first.Run.Done != n-first.Receipts.Unknown || first.Run.WentOn < 3 {
+			t.Errorf("the run: %+v", first.Run)
+		}
+		paid := demo.Paid{Paid: n}
+		if first.Ledger != paid {
+			t.Errorf("the ledger: %+v", first.Ledger)
+		}
 		if r := first.Receipts; r.Unknown == 0 || r.Completed+r.Unknown != n || r.Duplicates != 0 || r.Missing != 0 {
 			t.Errorf("receipts: %+v", r)
 		}
@@ -199,6 +207,9 @@ func TestNightAndItsDares(t *testing.T) {
 		counts = effects(t, dir)
 		if wrong := repeated(counts[sandbox.Charges], want[sandbox.Charges]); wrong != nil {
 			t.Errorf("after the database was deleted: %v", wrong)
+		}
+		if forgotten.Ledger != paid || forgotten.Run.ID == first.Run.ID {
+			t.Errorf("after the database was deleted: %+v, %+v; want another run, whose payments the receipts absorb", forgotten.Ledger, forgotten.Run)
 		}
 		if forgotten.RequestsThisRun == 0 || forgotten.OK() || forgotten.Duplicates == 0 {
 			t.Errorf("after the database was deleted: %+v", forgotten)
@@ -341,13 +352,13 @@ func TestScreen(t *testing.T) {
 func TestReportIsOneLine(t *testing.T) {
 	var out bytes.Buffer
 	mustRun(t, demo.Options{Dir: t.TempDir(), Invoices: 3, Lose: new(0.0), Kill: new(0), JSON: true, Out: &out})
-	got := out.String()
+	got := regexp.MustCompile(`"id":"[0-9a-f-]{36}"`).ReplaceAllString(out.String(), `"id":"ID"`)
 	counts := `"invoices":3,"completed":3,"failed":0,"unknown":0,"requests":3,"lost_responses":0,"workers_killed":0,"charges":3,"duplicates":0,"missing":0`
-	want := "{" + counts + `,"receipts":{` + counts + `},"naive":{` + counts + `,"amount_charged_twice":0.00},"requests_this_run":6}` + "\n"
+	want := "{" + counts + `,"receipts":{` + counts + `},"run":{"id":"ID","state":"completed","done":3,"went_on":0},"ledger":{"paid":3,"twice":0,"missing":0},"naive":{` + counts + `,"amount_charged_twice":0.00},"requests_this_run":6}` + "\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
-	if !json.Valid([]byte(got)) {
+	if !json.Valid(out.Bytes()) {
 		t.Error("the report is not JSON")
 	}
 }

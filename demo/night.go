@@ -21,6 +21,7 @@ import (
 const (
 	nightFile    = "night.json"     // what kind of night it is
 	databaseFile = "demo.db"        // Semel's memory
+	booksFile    = "invoices.db"    // the biller's own ledger: what is due, and what was paid
 	usualLedger  = "usual.ledger"   // what happened the usual way
 	semelLedger  = "semel.ledger"   // what happened with Semel
 	usualKills   = "usual.kills"    // which workers died, by what they were sending
@@ -49,7 +50,12 @@ type night struct {
 	dir string
 }
 
-func (n *night) tenant() string          { return "demo-" + n.ID }
+func (n *night) tenant() string { return "demo-" + n.ID }
+
+// workflow is what the workflow is called in a database that other nights may
+// share, so that no worker takes up another's run.
+func (n *night) workflow() string { return workflowName + "-" + n.ID }
+
 func (n *night) path(name string) string { return filepath.Join(n.dir, name) }
 func (n *night) progress(part int) string {
 	return n.path(progressFile + "." + strconv.Itoa(part))
@@ -218,7 +224,7 @@ func (n *night) write(place func(from, to string) error) error {
 
 // leftovers names a file of a night that is not written down.
 func (n *night) leftovers() string {
-	for _, name := range []string{semelLedger, usualLedger, databaseFile} {
+	for _, name := range []string{semelLedger, usualLedger, databaseFile, booksFile} {
 		if _, err := os.Stat(n.path(name)); err == nil {
 			return n.path(name)
 		}
@@ -238,7 +244,12 @@ func (n *night) clear() error {
 		return fmt.Errorf("clear the night before: %w", err)
 	}
 	for _, e := range entries {
-		if e.Name() == databaseFile || strings.HasPrefix(e.Name(), databaseFile+"-") || strings.HasPrefix(e.Name(), nightFile+".new-") {
+		for _, database := range []string{databaseFile, booksFile} {
+			if e.Name() == database || strings.HasPrefix(e.Name(), database+"-") {
+				names = append(names, e.Name())
+			}
+		}
+		if strings.HasPrefix(e.Name(), nightFile+".new-") {
 			names = append(names, e.Name())
 		}
 	}

@@ -119,7 +119,7 @@ func TestNightOfADirectory(t *testing.T) {
 	}
 
 	theirs := filepath.Join(dir, "semel.db")
-	for _, path := range []string{theirs, first.path(databaseFile), first.path(databaseFile + "-wal"), first.progress(0)} {
+	for _, path := range []string{theirs, first.path(databaseFile), first.path(databaseFile + "-wal"), first.path(booksFile), first.path(booksFile + "-shm"), first.progress(0)} {
 		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,10 @@ import (
 type Report struct {
 	Counts
 	Receipts Counts `json:"receipts"`
+	// Run is the one run that it all was with Semel.
+	Run RunReport `json:"run"`
+	// Ledger is the biller's own, with Semel.
+	Ledger Paid `json:"ledger"`
 	// Naive is the usual way, its charges and transfers.
 	Naive Naive `json:"naive"`
 	// RequestsThisRun is how many requests this run sent with Semel, receipts
@@ -45,8 +49,11 @@ type Naive struct {
 	AmountChargedTwice json.Number `json:"amount_charged_twice"`
 }
 
-// OK reports whether with Semel nobody was charged twice and nobody forgotten.
-func (r *Report) OK() bool { return r.Duplicates == 0 && r.Missing == 0 }
+// OK reports whether with Semel nobody was charged twice and nobody forgotten,
+// and the biller's ledger says the same.
+func (r *Report) OK() bool {
+	return r.Duplicates == 0 && r.Missing == 0 && r.Ledger.Twice == 0 && r.Ledger.Missing <= r.Unknown
+}
 
 // counts adds up some resources.
 func counts(workersKilled int, all ...*count) Counts {
@@ -72,6 +79,8 @@ func (t *totals) report() Report {
 	return Report{
 		Counts:          counts(t.semelKilled, t.semel[sandbox.Charges], t.semel[sandbox.Transfers]),
 		Receipts:        counts(0, t.semel[sandbox.Messages]), // no worker dies while it sends one
+		Run:             t.run,
+		Ledger:          t.paid,
 		Naive:           Naive{usual, json.Number(fmt.Sprintf("%d.%02d", twice/100, twice%100))},
 		RequestsThisRun: t.sent,
 	}

@@ -13,6 +13,9 @@ import (
 type totals struct {
 	usual, semel             map[sandbox.Resource]*count
 	usualKilled, semelKilled int
+	night                    string // when what is due is billed
+	run                      RunReport
+	paid                     Paid
 	believedDone             int
 	believedNot              int
 	sent                     int  // requests of this run, with Semel
@@ -35,7 +38,7 @@ func screen(w io.Writer, o *Options, n *night, database string, t *totals) {
 	fmt.Fprintf(w, "  %-14s %-8s %9s %9s %6s %8s  %s\n", "", "", "intended", "happened", "twice", "missing", "nobody can know")
 	table(w, "the usual way", t.usual, "-", usualNote)
 	table(w, "with semel", t.semel, "", semelNote)
-	fmt.Fprintln(w)
+	fmt.Fprintf(w, "\n  %s\n\n", wrap(ran(n, t), 2))
 	if t.again {
 		fmt.Fprintf(w, "  %s\n\n", wrap(story(n, t), 2))
 	}
@@ -50,6 +53,22 @@ func screen(w io.Writer, o *Options, n *night, database string, t *totals) {
 	dares(w, o, n, database)
 }
 
+// ran tells what the run of the night went through, and what the biller's own
+// ledger says after it.
+func ran(n *night, t *totals) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "With semel the night is one run, %s %s: %s, %s", workflowName, t.night, many(n.Invoices, "invoice"), died(t.semelKilled))
+	if t.run.WentOn > 0 {
+		fmt.Fprintf(&b, ", went on %s", times(t.run.WentOn))
+	}
+	fmt.Fprintf(&b, "; %d done", t.run.Done)
+	if left := n.Invoices - t.run.Done; left > 0 {
+		fmt.Fprintf(&b, ", %d left to a person", left)
+	}
+	fmt.Fprintf(&b, ". The biller's own ledger has %d paid, %d of them twice, and %d not.", t.paid.Paid, t.paid.Twice, t.paid.Missing)
+	return b.String()
+}
+
 func table(w io.Writer, title string, counts map[sandbox.Resource]*count, unknown string, note func(sandbox.Resource, *count) string) {
 	for _, resource := range []sandbox.Resource{sandbox.Charges, sandbox.Transfers, sandbox.Messages} {
 		c := counts[resource]
@@ -57,7 +76,7 @@ func table(w io.Writer, title string, counts map[sandbox.Resource]*count, unknow
 		if cell == "" {
 			cell = fmt.Sprint(c.unknown)
 		}
-		line := fmt.Sprintf("  %-14s %-8s %9d %9d %6d %8d  %2s   %s", title, connection(resource), c.intended, c.happened, c.twice, c.missing, cell, note(resource, c))
+		line := fmt.Sprintf("  %-14s %-8s %9d %9d %6d %8d  %2s   %s", title, connectionOf(resource), c.intended, c.happened, c.twice, c.missing, cell, note(resource, c))
 		fmt.Fprintln(w, strings.TrimRight(line, " "))
 		title = ""
 	}
@@ -127,6 +146,9 @@ func persons(w io.Writer, o *Options, database string, t *totals) {
 		}
 		fmt.Fprintf(w, "    then, when you have found out (--happened or --did-not-happen):\n      %s op settle %s --happened --reason \"the customer has it\"%s\n", o.program(), waiting[0], db)
 	}
+	if t.run.State == semel.RunHeld {
+		fmt.Fprintf(w, "\n  The run waits until a person has settled that; then run the demo again, and it goes on:\n      %s run show %s%s\n", o.program(), t.run.ID, db)
+	}
 }
 
 // dares ends the screen.
@@ -163,7 +185,7 @@ func stays(w io.Writer, o *Options, database string, usual, guarded *provider) {
   Until Ctrl-C, ask the destinations yourself:
       curl %s/ledger/summary     # with semel (also /ledger, /requests, ?reference=invoice-4409)
       curl %s/ledger/summary     # the usual way
-      %s op list --db %s
+      %s run list --db %s
 `, guarded.base, usual.base, o.program(), quote(shown(database)))
 }
 
@@ -172,6 +194,20 @@ func many(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func died(n int) string {
+	if n == 0 {
+		return "no worker died"
+	}
+	return many(n, "worker") + " died"
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 func requests(n int) string {

@@ -29,10 +29,16 @@ func (n *night) database(named string) (string, error) {
 	return "", &SettingsError{"--db is unknown: write sqlite:PATH or postgres://user@host/database"}
 }
 
+// keeper is a store that keeps runs.
+type keeper interface {
+	semel.Store
+	semel.Runs
+}
+
 // openStore opens a database, and makes it where there is none: the demo does
 // not mistake an empty database for one that remembers.
-func openStore(ctx context.Context, named string) (semel.Store, error) {
-	var store semel.Store
+func openStore(ctx context.Context, named string) (keeper, error) {
+	var store keeper
 	var err error
 	if path, ok := strings.CutPrefix(named, "sqlite:"); ok {
 		store, err = sqlite.Open(ctx, path, sqlite.Options{Create: true})

@@ -11,12 +11,12 @@ import (
 // The times of this night. They are small, so that everything that can be known
 // is known within the half minute; the sandbox keeps what is declared here.
 const (
-	lease         = 3 * time.Second        // a killed worker's operation is unknown after it
+	lease         = 2 * time.Second        // a killed worker's run goes on elsewhere after it
 	answerWithin  = 10 * time.Second       // how long an attempt waits for its answer
 	writeTimeout  = time.Second            // how long sending may take
 	maxProcessing = 2 * time.Second        // last byte to effect
 	visibleAfter  = time.Second            // effect to lookup
-	skew          = 500 * time.Millisecond // between two clocks
+	skew          = semel.DefaultSkew      // between two clocks
 	keyWindow     = 24 * time.Hour         // how long payments honours a key
 	backoff       = 300 * time.Millisecond // before the first resend or lookup
 
@@ -40,24 +40,8 @@ func mix() map[sandbox.Fault]int {
 	return map[sandbox.Fault]int{sandbox.DropAfter: 3, sandbox.DropBefore: 1, sandbox.BadGateway: 1, sandbox.Late: 1}
 }
 
-func contract(resource sandbox.Resource, base string) semel.Contract {
-	c := semel.Contract{
-		Effect: semel.External, Protection: semel.Unprotected, Timeout: answerWithin, WriteTimeout: writeTimeout,
-		MaxProcessing: maxProcessing, Skew: skew, Backoff: backoff,
-	}
-	switch resource {
-	case sandbox.Charges:
-		c.Protection, c.Window, c.KeyHeader = semel.Keyed, keyWindow, "Idempotency-Key"
-	case sandbox.Transfers:
-		c.Protection, c.AbsenceIsProof, c.VisibleAfter = semel.Lookup, true, visibleAfter
-		c.LookupURL = base + "/v1/transfers/by-reference/{body.reference}"
-	case sandbox.Messages:
-	}
-	return c
-}
-
-// connection is what this night calls a resource.
-func connection(resource sandbox.Resource) string {
+// connectionOf is what this night calls a resource.
+func connectionOf(resource sandbox.Resource) string {
 	switch resource {
 	case sandbox.Charges:
 		return "payments"

@@ -15,14 +15,15 @@ import (
 )
 
 // assignment is what a worker is told: its part of which half of which night.
+// With Semel it takes what there is to do, and its part is a name.
 type assignment struct {
-	Semel  bool   `json:"semel"` // with Semel, or the usual way
-	Dir    string `json:"dir"`
-	Base   string `json:"base"` // of the destinations
-	DB     string `json:"db"`
-	Part   int    `json:"part"`
-	Tenant string `json:"tenant"`
-	Due    int    `json:"due"` // how many invoices are due for all workers
+	Semel bool   `json:"semel"` // with Semel, or the usual way
+	Dir   string `json:"dir"`
+	Base  string `json:"base"` // of the destinations
+	DB    string `json:"db"`
+	Part  int    `json:"part"`
+	Night string `json:"night"` // its ID
+	Due   int    `json:"due"`   // how many invoices are due for all workers
 }
 
 // Work is a worker process: it reads its assignment from in and does it. It
@@ -49,15 +50,15 @@ func Work(ctx context.Context, in io.Reader, out, log io.Writer) error {
 	if err != nil {
 		return err
 	}
+	said := &announcer{out: out}
+	if a.Semel {
+		return a.guarded(ctx, due, said, slog.New(slog.NewTextHandler(log, nil)))
+	}
 	var mine []invoice
 	for i, inv := range due {
 		if i%workers == a.Part {
 			mine = append(mine, inv)
 		}
-	}
-	said := &announcer{out: out}
-	if a.Semel {
-		return a.guarded(ctx, mine, said, slog.New(slog.NewTextHandler(log, nil)))
 	}
 	return a.usual(ctx, mine, said)
 }

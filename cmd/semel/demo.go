@@ -14,8 +14,9 @@ import (
 )
 
 const demoHelp = `One night of billing, twice: a few hundred invoices against three destinations
-that lose answers, while workers are killed in mid-send. First the usual way,
-then with Semel; what happened is counted at the destinations.
+that lose answers, while workers are killed in mid-send. Once the usual way, and
+once with Semel as one run of a workflow; what happened is counted at the
+destinations.
 
 Then run it again: nothing is sent. Or delete the database and run it again.
 

@@ -1,0 +1,1 @@
+insert into paid (invoice, amount) values (?1, ?2)
