@@ -46,14 +46,19 @@ fuzz: install ## run each fuzz test for FUZZTIME
 	done
 
 OPERATIONS ?= 20000
+RUNS ?= 3000
 SEED ?= 0
 .PHONY: soak
 soak: install ## break 20,000 operations in every way for a quarter of an hour, and count
-	go test -count=1 -timeout=0 -v ./soak -operations $(OPERATIONS) -during 5m -seed $(SEED) -results results
+	go test -count=1 -timeout=0 -v -skip SoakRuns ./soak -operations $(OPERATIONS) -during 5m -seed $(SEED) -results results
+
+.PHONY: soak-runs
+soak-runs: install ## break 3,000 runs in every way for ten minutes, and count
+	go test -count=1 -timeout=0 -v -run SoakRuns ./soak -runs $(RUNS) -during 4m -seed $(SEED) -results results
 
 .PHONY: soak-short
-soak-short: install ## do the same with 1,000 operations in a minute
-	go test -count=1 -v ./soak -operations 1000 -during 20s -seed $(SEED)
+soak-short: install ## do the same with 1,000 operations and 200 runs in two minutes
+	go test -count=1 -v ./soak -operations 1000 -runs 200 -during 20s -seed $(SEED)
 
 .PHONY: bench
 bench: install ## measure

@@ -1,17 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
-	"fmt"
-	"io"
-	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"sync"
-	"syscall"
-	"testing"
 	"time"
 )
 
@@ -24,27 +14,9 @@ const (
 // desk hands intentions to workers, at least once each, and again until
 // nothing can be gained by asking.
 type desk struct {
-	t          *testing.T
-	rng        *rand.Rand
-	dir        string
-	log        *os.File
-	assignment func(slot int) assignment
-
-	mu      sync.Mutex
-	crew    []*worker // by slot
-	jobs    []job
-	quiet   bool
-	ending  bool
-	freezes []Freeze
-	n       numbers
-	wg      sync.WaitGroup
-}
-
-// numbers of the soak itself.
-type numbers struct {
-	submissions, duplicates, notAsked, kills, stops, longStops, workers, failedStarts, told int
-	spooled, refused                                                                        int
-	cuts, lostAsked, restarts, crashes, readonly, blackouts, locks                          int
+	*crew
+	jobs  []job
+	quiet bool
 }
 
 // job is an intention on its way.
@@ -58,90 +30,13 @@ type job struct {
 	told    string // the effect of which a worker said that it is completed
 }
 
-// worker is one process in its slot.
-type worker struct {
-	name    string
-	slot    int
-	cmd     *exec.Cmd
-	in      io.WriteCloser
-	orders  map[int]time.Time // without a reply, since
-	frozen  time.Time
-	killed  bool
-	replied bool
-}
-
-// command re-executes the test binary in a role.
-func (d *desk) command(role string) (*exec.Cmd, io.WriteCloser, io.Reader) {
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), roleVariable+"="+role)
-	cmd.Stderr = d.log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		panic(err)
+// hear takes a worker's reply.
+func (d *desk) hear(w *worker, line []byte) {
+	var r reply
+	if err := json.Unmarshal(line, &r); err != nil {
+		d.t.Errorf("worker %s says %q: %v", w.name, line, err)
+		return
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		panic(err)
-	}
-	return cmd, in, out
-}
-
-// keep runs one worker after the other in a slot.
-func (d *desk) keep(slot int) {
-	for generation := 1; ; generation++ {
-		d.mu.Lock()
-		if d.ending {
-			d.mu.Unlock()
-			return
-		}
-		a := d.assignment(slot)
-		a.Name = fmt.Sprintf("w%d.%d", slot, generation)
-		a.Spool = filepath.Join(d.dir, fmt.Sprintf("spool-%d", slot))
-		cmd, in, out := d.command("worker")
-		if err := cmd.Start(); err != nil {
-			d.mu.Unlock()
-			d.t.Error(err)
-			return
-		}
-		d.n.workers++
-		w := &worker{name: a.Name, slot: slot, cmd: cmd, in: in, orders: map[int]time.Time{}}
-		d.crew[slot] = w
-		_ = json.NewEncoder(in).Encode(a)
-		d.mu.Unlock()
-		for replies := bufio.NewScanner(out); replies.Scan(); {
-			var r reply
-			if err := json.Unmarshal(replies.Bytes(), &r); err != nil {
-				d.t.Errorf("worker %s says %q: %v", w.name, replies.Text(), err)
-				continue
-			}
-			d.heard(w, r)
-		}
-		err := cmd.Wait()
-		d.mu.Lock()
-		d.thaw(w)
-		d.crew[slot] = nil
-		for i := range w.orders {
-			d.jobs[i].out--
-			d.jobs[i].at = time.Now().Add(time.Duration(d.rng.IntN(500)) * time.Millisecond)
-		}
-		if err != nil && !w.killed {
-			d.n.failedStarts++
-			if w.replied {
-				d.t.Errorf("worker %s ended by itself: %v: see %s", w.name, err, d.log.Name())
-			}
-		}
-		ended := err == nil
-		d.mu.Unlock()
-		if ended {
-			return
-		}
-		time.Sleep(300 * time.Millisecond)
-	}
-}
-
-// heard takes a worker's reply.
-func (d *desk) heard(w *worker, r reply) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if r.Number < 0 {
@@ -190,6 +85,14 @@ func (d *desk) heard(w *worker, r reply) {
 	}
 }
 
+// forget takes back the orders of a worker that is gone.
+func (d *desk) forget(w *worker) {
+	for i := range w.orders {
+		d.jobs[i].out--
+		d.jobs[i].at = time.Now().Add(time.Duration(d.rng.IntN(500)) * time.Millisecond)
+	}
+}
+
 // dispatch hands out what is due until all is settled or time is up.
 func (d *desk) dispatch(until time.Time) bool {
 	for time.Now().Before(until) {
@@ -207,7 +110,7 @@ func (d *desk) round() int {
 	defer d.mu.Unlock()
 	now, left := time.Now(), 0
 	free := 0
-	for _, w := range d.crew {
+	for _, w := range d.hands {
 		if w == nil {
 			continue
 		}
@@ -234,8 +137,8 @@ func (d *desk) round() int {
 			copies = 2
 		}
 		sent := 0
-		for _, slot := range d.rng.Perm(len(d.crew)) {
-			if w := d.crew[slot]; sent < copies && w != nil && len(w.orders) < lanes && w.orders[i].IsZero() && d.send(w, i) {
+		for _, slot := range d.rng.Perm(len(d.hands)) {
+			if w := d.hands[slot]; sent < copies && w != nil && len(w.orders) < lanes && w.orders[i].IsZero() && d.send(w, i) {
 				sent++
 			}
 		}
@@ -267,63 +170,4 @@ func (d *desk) send(w *worker, i int) bool {
 	w.orders[i] = time.Now()
 	d.jobs[i].out++
 	return true
-}
-
-func (d *desk) tell(w *worker, o order) bool {
-	line, err := json.Marshal(o)
-	if err != nil {
-		panic(err)
-	}
-	_, err = w.in.Write(append(line, '\n'))
-	return err == nil
-}
-
-// any is a worker that runs, as far as is known here; nil for none.
-func (d *desk) any() *worker {
-	for _, slot := range d.rng.Perm(len(d.crew)) {
-		if w := d.crew[slot]; w != nil && w.frozen.IsZero() && !w.killed {
-			return w
-		}
-	}
-	return nil
-}
-
-func (d *desk) kill(w *worker) {
-	w.killed = true
-	_ = w.cmd.Process.Kill()
-	d.n.kills++
-}
-
-// freeze stops a worker for so long, or until it is killed.
-func (d *desk) freeze(w *worker, long time.Duration) {
-	if w.cmd.Process.Signal(syscall.SIGSTOP) != nil {
-		return
-	}
-	w.frozen = time.Now()
-	d.n.stops++
-	d.wg.Go(func() {
-		time.Sleep(long)
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.thaw(w)
-	})
-}
-
-// thaw lets a worker go on. The freeze ends, for the record, before it does.
-func (d *desk) thaw(w *worker) {
-	if w.frozen.IsZero() {
-		return
-	}
-	d.freezes = append(d.freezes, Freeze{Worker: w.name, From: w.frozen, To: time.Now()})
-	w.frozen = time.Time{}
-	_ = w.cmd.Process.Signal(syscall.SIGCONT)
-}
-
-// killAll ends every worker at once.
-func (d *desk) killAll() {
-	for _, w := range d.crew {
-		if w != nil && !w.killed {
-			d.kill(w)
-		}
-	}
 }

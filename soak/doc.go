@@ -14,6 +14,23 @@
 // database and one destination, and everything that can be done to them. Run it
 // with `make soak`; TestSoak describes what is done.
 //
+// # Runs
+//
+// `make soak-runs` does the same to runs; TestSoakRuns describes what is done.
+// Before the first worker starts, it writes a plan of each run: which intentions
+// it has, in which order, in which items of lists and in which child runs. In
+// the end
+//
+//   - a completed run has all of its plan in the ledger, each intention once;
+//   - whatever follows a step that is not done has not happened;
+//   - a fallback happened only where the first way is known to have failed;
+//   - no run is lost or still moving, a failed one has a failure, and one that
+//     is held or waits has an outcome that nobody can know, or another such run;
+//   - no item of a list that is not done lacks a reason of its own;
+//   - no claim of a run was given to two workers, and once a later claim is
+//     executed, an earlier one claims no operation any more. Workflow functions
+//     note begin and end, and label their requests, for that.
+//
 // # Boundaries
 //
 //   - A process frozen between the check before sending and the write is

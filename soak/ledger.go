@@ -18,6 +18,7 @@ type evidence struct {
 	ledger     ledger
 	claims     []Claim
 	freezes    []Freeze
+	runs       runs
 }
 
 // ledger is what the destination wrote down, by reference.
@@ -73,8 +74,36 @@ func read(dir string) (*evidence, error) {
 	if e.claims, err = lines[Claim](filepath.Join(dir, claimsFile)); err != nil {
 		return nil, err
 	}
-	e.freezes, err = lines[Freeze](filepath.Join(dir, freezesFile))
-	return e, err
+	if e.freezes, err = lines[Freeze](filepath.Join(dir, freezesFile)); err != nil {
+		return nil, err
+	}
+	return e, e.runs.read(dir)
+}
+
+// read takes in what a soak of runs left, if it was one.
+func (r *runs) read(dir string) (err error) {
+	r.plans, err = lines[Plan](filepath.Join(dir, plansFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if r.records, err = lines[Record](filepath.Join(dir, recordsFile)); err != nil {
+		return err
+	}
+	if r.asked, err = lines[Asked](filepath.Join(dir, askedFile)); err != nil {
+		return err
+	}
+	notes, err := filepath.Glob(filepath.Join(dir, executionsPattern))
+	for _, path := range notes {
+		some, err := lines[Execution](path)
+		if err != nil {
+			return err
+		}
+		r.executions = append(r.executions, some...)
+	}
+	return err
 }
 
 func (l *ledger) read(path string) error {

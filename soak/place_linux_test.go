@@ -22,11 +22,11 @@ type place interface {
 	own() string
 	// cut takes it away from one worker for so long, or loses so many
 	// acknowledgements of commits.
-	cut(d *desk, w *worker, long time.Duration)
-	lose(d *desk, w *worker, n int)
+	cut(c *crew, w *worker, long time.Duration)
+	lose(c *crew, w *worker, n int)
 	// trouble is something that happens to all workers. It returns when it is
 	// over.
-	trouble(ctx context.Context, d *desk, rng *rand.Rand) error
+	trouble(ctx context.Context, c *crew, rng *rand.Rand) error
 	// calm ends what was begun, for the quiet phase.
 	calm()
 	// lost is how many acknowledgements were lost for certain; -1 if all that
@@ -47,12 +47,12 @@ func (f *file) lost() int64    { return -1 }
 func (f *file) mayLose() bool  { return true }
 func (f *file) calm()          {} // it ends with the workers
 
-func (f *file) cut(d *desk, w *worker, long time.Duration) { d.tell(w, order{Cut: long}) }
-func (f *file) lose(d *desk, w *worker, n int)             { d.tell(w, order{Lose: n}) }
+func (f *file) cut(c *crew, w *worker, long time.Duration) { c.tell(w, order{Cut: long}) }
+func (f *file) lose(c *crew, w *worker, n int)             { c.tell(w, order{Lose: n}) }
 
 // trouble is another program that holds the write lock for longer than a lease
 // lasts, so that the database is read-only for everybody.
-func (f *file) trouble(ctx context.Context, d *desk, rng *rand.Rand) error {
+func (f *file) trouble(ctx context.Context, c *crew, rng *rand.Rand) error {
 	db, err := sql.Open("sqlite", "file:"+f.path+"?_pragma=busy_timeout(20000)&_txlock=immediate")
 	if err != nil {
 		return err
@@ -62,9 +62,9 @@ func (f *file) trouble(ctx context.Context, d *desk, rng *rand.Rand) error {
 	if err != nil {
 		return nil //nolint:nilerr // a frozen worker holds the lock: that is the trouble
 	}
-	d.mu.Lock()
-	d.n.locks++
-	d.mu.Unlock()
+	c.mu.Lock()
+	c.n.locks++
+	c.mu.Unlock()
 	time.Sleep(time.Duration(500+rng.IntN(3500)) * time.Millisecond)
 	return tx.Rollback()
 }
@@ -106,44 +106,44 @@ func (s *server) lost() (n int64) {
 	return n
 }
 
-func (s *server) cut(d *desk, w *worker, long time.Duration) {
+func (s *server) cut(c *crew, w *worker, long time.Duration) {
 	wire := s.wires[w.slot]
 	wire.setCut(true)
-	d.wg.Go(func() {
+	c.wg.Go(func() {
 		time.Sleep(long)
 		wire.setCut(false)
 	})
 }
 
-func (s *server) lose(_ *desk, w *worker, n int) {
+func (s *server) lose(_ *crew, w *worker, n int) {
 	s.wires[w.slot].lose.Add(int64(n))
 	s.wires[w.slot].loseAny.Add(int64(n) / 2)
 }
 
-func (s *server) trouble(ctx context.Context, d *desk, rng *rand.Rand) error {
+func (s *server) trouble(ctx context.Context, c *crew, rng *rand.Rand) error {
 	count := func(n *int) {
-		d.mu.Lock()
-		defer d.mu.Unlock()
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		*n++
 	}
 	away := time.Duration(rng.IntN(2500)) * time.Millisecond
 	switch rng.IntN(5) {
 	case 0, 1:
-		count(&d.n.crashes)
+		count(&c.n.crashes)
 		if err := s.Crash(ctx); err != nil {
 			return fmt.Errorf("crash: %w", err)
 		}
 		time.Sleep(away)
 		return s.Start(ctx)
 	case 2:
-		count(&d.n.restarts)
+		count(&c.n.restarts)
 		if err := s.Stop(ctx); err != nil {
 			return fmt.Errorf("stop: %w", err)
 		}
 		time.Sleep(away)
 		return s.Start(ctx)
 	default:
-		count(&d.n.readonly)
+		count(&c.n.readonly)
 		if err := s.SetReadOnly(ctx); err != nil {
 			return fmt.Errorf("read only: %w", err)
 		}

@@ -43,6 +43,8 @@ type Intention struct {
 	// Final: a failure is handed back, so it stays not done. Without it, what
 	// failed is asked for again until it is done.
 	Final bool `json:"final,omitzero"`
+	// Run is set where a run is to do it. Then the plan says whether it must.
+	Run string `json:"run,omitzero"`
 }
 
 // The files of a soak, in its directory.

@@ -25,6 +25,7 @@ type verdict struct {
 	faults   map[string]int // requests by what the destination did to them
 	lookups  int
 	boundary []string // cases of law 7's stated boundary, with their proof
+	runs     runCounts
 	wrong    []string
 }
 
@@ -61,6 +62,9 @@ func judge(e *evidence) *verdict {
 		if !keys[key] {
 			v.blame("an operation %s, which nobody intended", key)
 		}
+	}
+	if len(e.runs.plans) > 0 {
+		v.judgeRuns(e, claims)
 	}
 	slices.Sort(v.wrong)
 	return v
@@ -122,7 +126,7 @@ func (v *verdict) weigh(e *evidence, i Intention, c Claim) {
 		if len(effects) > 0 && proof == "" {
 			v.blame("%s is failed and happened: %s", i.Key, story())
 		}
-		if len(effects) == 0 && !i.Final {
+		if len(effects) == 0 && !i.Final && i.Run == "" {
 			n.missing++
 			v.blame("%s is missing: it failed and nobody tried again: %s", i.Key, story())
 		}
@@ -133,6 +137,11 @@ func (v *verdict) weigh(e *evidence, i Intention, c Claim) {
 			n.unknownNot++
 		}
 		v.explain(i, c, requests, proof, story)
+	case "":
+		if i.Run != "" && len(effects)+len(requests) == 0 {
+			return // its run did not come so far
+		}
+		fallthrough
 	default:
 		n.unsettled++
 		if len(effects) == 0 {
@@ -265,6 +274,9 @@ func (v *verdict) print(w io.Writer) {
 	fmt.Fprintf(w, "boundary of law 7 (frozen between the check and the write): %d\n", len(v.boundary))
 	for _, s := range v.boundary {
 		fmt.Fprintf(w, "  %s\n", s)
+	}
+	if v.runs.planned > 0 {
+		v.runs.print(w)
 	}
 	for _, s := range v.wrong {
 		fmt.Fprintf(w, "WRONG: %s\n", s)

@@ -9,6 +9,7 @@ import (
 	"hash/fnv"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -35,6 +36,7 @@ type assignment struct {
 	MayLose      bool   `json:"may_lose"`
 	Seed         uint64 `json:"seed"`
 	DeadProxyPct uint64 `json:"dead_proxy_pct"` // of second and later attempts
+	Client       bool   `json:"client"`         // it executes no runs
 }
 
 // order is one line to a worker; reply is one line back.
@@ -127,7 +129,9 @@ func (r *road) Send(ctx context.Context, s *semel.Send) semel.Event {
 	return r.Destination.Send(ctx, s)
 }
 
-func (a *assignment) roads() (*road, error) {
+// roads lead to the destination under the worker's name. More labels may be
+// nil.
+func (a *assignment) roads(more func(*semel.Send) map[string]string) (*road, error) {
 	profile, err := httpdest.BuiltIn("sandbox")
 	if err != nil {
 		return nil, err
@@ -137,6 +141,9 @@ func (a *assignment) roads() (*road, error) {
 		if s, ok := ctx.Value(attemptKey{}).(*semel.Send); ok {
 			h[attemptHeader] = fmt.Sprint(s.Attempt)
 			h[sendByHeader] = s.Operation.Attempts[s.Attempt-1].SendBy.UTC().Format(time.RFC3339Nano)
+			if more != nil {
+				maps.Copy(h, more(s))
+			}
 		}
 		return h, nil
 	}}
@@ -180,7 +187,7 @@ func work(in io.Reader, out io.Writer) (err error) {
 		return err
 	}
 	said.say(reply{Number: -1, Spooled: left})
-	d, err := a.roads()
+	d, err := a.roads(nil)
 	if err != nil {
 		return err
 	}
@@ -254,7 +261,7 @@ type replies struct {
 	out io.Writer
 }
 
-func (r *replies) say(one reply) {
+func (r *replies) say(one any) {
 	line, err := json.Marshal(one)
 	if err != nil {
 		panic(err)
