@@ -125,7 +125,11 @@ func waitsForOthers(ctx context.Context, tx pgx.Tx, run semel.ID) (waits bool, e
 select exists (
   select from semel.wait
   where run_id = $1::uuid
-    and kind in ('operation', 'run'))`
+    and kind in ('operation', 'run')
+) or exists (
+  select from semel.operation
+  where run_id = $1::uuid
+    and state in ('in_progress', 'unknown'))`
 	err = tx.QueryRow(ctx, query, [16]byte(run)).Scan(&waits)
 	return waits, err
 }

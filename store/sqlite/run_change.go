@@ -11,8 +11,13 @@ const (
 	waitsForOthers = `
 		select 1
 		from wait
-		where run = ?
+		where run = ?1
 			and kind in ('operation', 'run')
+		union all
+		select 1
+		from operation indexed by operation_run_id
+		where run_id = ?1
+			and state in ('in_progress', 'unknown')
 		limit 1`
 	cancelNow = `
 		update run
