@@ -106,6 +106,7 @@ func (b *branch) judge(p *pursuit, s *semel.DoStep, out *semel.Outcome, err erro
 		b.hold(p.path, "step "+p.path+": no approval covers this request now: it was revoked, has expired, or is for another request; nothing was sent")
 	case errors.Is(err, semel.ErrStopped):
 		b.x.stopAsked()
+		b.x.goOnSoon()
 		b.exit()
 	case err != nil:
 		b.x.abort(err)
@@ -223,7 +224,7 @@ func (x *execution) stopAsked() {
 	}
 	x.cancel.Store(r.Cancel)
 	x.pause.Store(r.Paused)
-	if !r.Cancel && !r.Paused {
+	if r.Attempt != x.run.Attempt || r.LeaseUntil.IsZero() {
 		x.lose()
 	}
 }

@@ -199,17 +199,10 @@ func (b *branch) misuse(reason string) {
 
 // check suspends the branch where nothing new may begin.
 func (b *branch) check() {
-	x := b.x
-	switch {
-	case x.lost(), x.aborted.Load(), x.cancel.Load(), x.pause.Load():
-	case x.w.draining.Load():
-		x.mu.Lock()
-		x.handOver = true
-		x.mu.Unlock()
-	default:
-		return
+	if b.x.mustStop() {
+		b.x.goOnSoon() // a pause may be over before the execution is
+		b.exit()
 	}
-	b.exit()
 }
 
 // suspend ends the goroutine: the branch waits.

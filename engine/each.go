@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/semel-dev/semel"
 )
@@ -25,6 +26,33 @@ const maxList = 16 << 20
 type list struct {
 	Keys  []string          `json:"keys"`
 	Items []json.RawMessage `json:"items"`
+	// Retried is when a person last asked to try again before it ended.
+	Retried time.Time `json:"retried,omitzero"`
+}
+
+// mark is what the record of an item holds beside its outcome. A record that is
+// replaced keeps its time, so that does not say what came first.
+type mark struct {
+	// Retried is when a person last asked to try again before it was made.
+	Retried   time.Time `json:"retried,omitzero"`
+	Exhausted bool      `json:"exhausted,omitzero"`
+}
+
+func markOf(rec *semel.StepRecord) (m mark) {
+	_ = json.Unmarshal(rec.Result, &m) // none is zero
+	return m
+}
+
+// marked is the record of an item.
+func (x *execution) marked(path string, outcome semel.StepOutcome, what string) semel.StepRecord {
+	data, _ := json.Marshal(mark{Retried: x.run.RetriedAt}) // always possible
+	return semel.StepRecord{Path: path, Kind: semel.StepItem, What: what, Outcome: outcome, Result: data}
+}
+
+// retried reports whether a person asked to try again after an item's record
+// was made.
+func (x *execution) retried(rec *semel.StepRecord) bool {
+	return x.run.RetriedAt.After(markOf(rec).Retried)
 }
 
 // each runs a list of branches, as far as they can go.
@@ -41,7 +69,7 @@ func (b *branch) each(ctx semel.Context, path string, s *semel.EachStep, rec sem
 			b.hold(path, "the list of step "+path+" cannot be read: "+err.Error())
 		}
 	}
-	again := recorded && rec.Outcome == semel.StepFailed && x.run.RetriedAt.After(rec.At) && !x.later(b.path)
+	again := recorded && rec.Outcome == semel.StepFailed && x.run.RetriedAt.After(l.Retried) && !x.later(b.path)
 	if recorded && rec.Outcome != semel.StepOpen && !again {
 		x.count(len(l.Keys), len(l.Keys))
 		return rec, x.failures(path, &l)
@@ -53,6 +81,7 @@ func (b *branch) each(ctx semel.Context, path string, s *semel.EachStep, rec sem
 		b.exit()
 	}
 	err := x.failures(path, &l)
+	l.Retried = x.run.RetriedAt
 	data, _ := json.Marshal(&l) // it was made of JSON
 	rec = semel.StepRecord{Path: path, Kind: semel.StepEach, Outcome: semel.StepCompleted, Result: data}
 	if err != nil {
@@ -98,7 +127,7 @@ func (b *branch) items(path string, s *semel.EachStep, l *list) (ended int) {
 	for i, key := range l.Keys {
 		item := path + "[" + key + "]"
 		rec, recorded := x.recorded(item)
-		if recorded && (rec.Outcome == semel.StepCompleted || rec.Outcome == semel.StepFailed && !x.run.RetriedAt.After(rec.At)) {
+		if recorded && (rec.Outcome == semel.StepCompleted || rec.Outcome == semel.StepFailed && !x.retried(&rec)) {
 			mu.Lock()
 			ended++
 			mu.Unlock()
@@ -110,6 +139,7 @@ func (b *branch) items(path string, s *semel.EachStep, l *list) (ended int) {
 		}
 		slots <- struct{}{}
 		if x.mustStop() {
+			x.goOnSoon()
 			<-slots
 			break
 		}
@@ -145,30 +175,40 @@ func (x *execution) item(path string, s *semel.EachStep, data []byte) bool {
 		end = ending{reason: end.err.Error()}
 	}
 	if x.run.Crashes >= watchful && (end.suspended || end.reason != "") {
-		b.keep(semel.StepRecord{Path: path, Kind: semel.StepItem, What: idle, Outcome: semel.StepOpen})
+		b.keep(x.marked(path, semel.StepOpen, idle))
 	}
 	switch {
 	case end.reason != "":
 		x.wait(semel.RunWait{Path: path, Kind: semel.WaitPerson, Person: true, Since: x.w.e.estimate(), Reason: end.reason})
-		_ = b.settle() // what is kept is recorded with the next commit, or found again
+		x.settle(b)
 		return false
-	case end.suspended, errors.Is(end.err, context.Canceled) && x.ctx.Err() != nil:
-		if err := b.settle(); err != nil {
-			x.abort(err)
-		}
+	case end.suspended:
+		x.settle(b)
+		return false
+	case errors.Is(end.err, context.Canceled) && x.ctx.Err() != nil:
+		x.goOnSoon()
+		x.settle(b)
 		return false
 	}
-	rec := semel.StepRecord{Path: path, Kind: semel.StepItem, Outcome: semel.StepCompleted}
+	rec := x.marked(path, semel.StepCompleted, "")
 	if end.err != nil {
 		rec.Outcome, rec.Failure = semel.StepFailed, end.err.Error()
-		rec.Result, _ = json.Marshal(needsPerson(end.err)) // a bool
+		rec.Result, _ = json.Marshal(mark{Retried: x.run.RetriedAt, Exhausted: needsPerson(end.err)}) // always possible
 	}
 	b.keep(rec)
-	if err := b.settle(); err != nil {
+	return x.settle(b)
+}
+
+// settle makes durable what an item's branch kept. What could not be written is
+// left to the run's own branch: a sleep that is over has no wait any more, and
+// without its record it would begin anew.
+func (x *execution) settle(b *branch) bool {
+	err := b.settle()
+	if err != nil {
 		x.abort(err)
-		return false
+		x.main.giveBack(b.take())
 	}
-	return true
+	return err == nil
 }
 
 // mark makes durable which item is under way. An item that was at two deaths of
@@ -176,7 +216,7 @@ func (x *execution) item(path string, s *semel.EachStep, data []byte) bool {
 func (x *execution) mark(b *branch) bool {
 	rec, ok := x.recorded(b.path)
 	seen := ""
-	if ok && underWay(&rec) && !x.run.RetriedAt.After(rec.At) {
+	if ok && underWay(&rec) && !x.retried(&rec) {
 		seen = suspect
 	}
 	if seen == suspect && rec.What == suspect {
@@ -186,7 +226,7 @@ func (x *execution) mark(b *branch) bool {
 		})
 		return false
 	}
-	b.keep(semel.StepRecord{Path: b.path, Kind: semel.StepItem, What: seen, Outcome: semel.StepOpen})
+	b.keep(x.marked(b.path, semel.StepOpen, seen))
 	if err := b.settle(); err != nil {
 		x.abort(err)
 		return false
@@ -194,15 +234,15 @@ func (x *execution) mark(b *branch) bool {
 	return true
 }
 
-// blamed reports whether an item is known to have been under way when a worker
-// died.
-func (x *execution) blamed() bool {
+// suspects counts the items that were under way at two deaths of a worker, or
+// are now for the second time. Each explains that many.
+func (x *execution) suspects() (n int) {
 	for _, r := range x.records {
-		if r.Kind == semel.StepItem && underWay(&r) {
-			return true
+		if r.Kind == semel.StepItem && r.Outcome == semel.StepOpen && r.What == suspect {
+			n++
 		}
 	}
-	return false
+	return n
 }
 
 // What the mark of an item says: idle that it waits, so that it is not to blame
@@ -280,7 +320,7 @@ func (x *execution) failures(path string, l *list) error {
 	for _, key := range l.Keys {
 		rec, ok := x.recorded(path + "[" + key + "]")
 		if ok && rec.Outcome == semel.StepFailed {
-			out.Failed = append(out.Failed, semel.ItemFailure{Key: key, Reason: rec.Failure, Exhausted: string(rec.Result) == "true"})
+			out.Failed = append(out.Failed, semel.ItemFailure{Key: key, Reason: rec.Failure, Exhausted: markOf(&rec).Exhausted})
 		}
 	}
 	if len(out.Failed) == 0 {

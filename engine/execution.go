@@ -24,6 +24,7 @@ type execution struct {
 	w    *Worker
 	run  semel.Run
 	def  *semel.WorkflowDefinition
+	main *branch   // that of the run itself
 	from time.Time // before the claim was asked for, monotonic
 	ctx  context.Context
 	stop context.CancelFunc
@@ -88,20 +89,21 @@ func (x *execution) lost() bool {
 func (x *execution) execute() {
 	defer x.stop()
 	next, main := x.goOn()
-	if x.lost() || x.aborted.Load() {
+	switch {
+	case x.fenced.Load():
 		main.conclude()
-		if !x.fenced.Load() {
-			x.handBack(main)
-		}
-		return
+	case x.lost(), x.aborted.Load():
+		x.handBack(main)
+	default:
+		x.finish(main, next)
 	}
-	x.finish(main, next)
 }
 
 // goOn executes the workflow function and says what is next; main is the
 // branch of the run itself.
 func (x *execution) goOn() (semel.RunNext, *branch) {
 	main := x.branch("")
+	x.main = main
 	if err := x.load(); err != nil {
 		x.abort(err)
 		return semel.RunNext{}, main
@@ -112,7 +114,7 @@ func (x *execution) goOn() (semel.RunNext, *branch) {
 		return x.cancelled(), main
 	case x.pause.Load():
 		return x.suspended(), main
-	case x.run.Crashes >= maxCrashes && !x.blamed():
+	case x.run.Crashes >= maxCrashes+2*x.suspects():
 		return x.held(fmt.Sprintf("the worker died %d times in a row while it executed this run; nothing is sent until a person retries it", x.run.Crashes)), main
 	case x.def == nil || x.run.Definition != x.def.Digest:
 		return x.held(x.definitionChanged()), main
@@ -256,6 +258,14 @@ func (x *execution) abort(err error) {
 	}
 }
 
+// goOnSoon takes note that something stops short of a wait: a worker should go
+// on with the run at once, unless somebody asks it to stop by then.
+func (x *execution) goOnSoon() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.handOver = true
+}
+
 func (x *execution) definitionChanged() string {
 	reason := fmt.Sprintf("the definition of %s@%d changed since the run began", x.run.Workflow, x.run.Version)
 	text, err := x.w.runs.Registered(x.ctx, x.run.Definition)
@@ -282,7 +292,7 @@ func (x *execution) conclude(main *branch, end ending) semel.RunNext {
 		return x.next(semel.RunCompleted, "")
 	}
 	if errors.Is(end.err, context.Canceled) && x.ctx.Err() != nil {
-		x.handOver = true
+		x.goOnSoon()
 		return x.suspended()
 	}
 	if needsPerson(end.err) {
@@ -314,6 +324,9 @@ func (x *execution) next(state semel.RunState, reason string) semel.RunNext {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	n := semel.RunNext{State: state, Reason: reason, Done: x.done, Total: x.total}
+	if x.total < x.run.Total { // it did not come to all of its lists
+		n.Done, n.Total = x.run.Done, x.run.Total
+	}
 	if state.Ended() {
 		n.Result = x.result
 	} else {

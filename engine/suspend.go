@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/semel-dev/semel"
@@ -63,20 +64,14 @@ func (x *execution) suspended() semel.RunNext {
 // cancelled is how an execution ends after a request to stop: what was sent is
 // waited for, nothing new begins.
 func (x *execution) cancelled() semel.RunNext {
+	open := x.cancelChildren()
 	x.mu.Lock()
-	var open []semel.RunWait
 	for path, r := range x.records {
 		if o := r.Effect; o != nil && o.Run == x.run.ID && (o.State == semel.Unknown || o.State == semel.InProgress) {
 			open = append(open, x.operationWait(path, o))
 		}
 	}
-	for _, w := range x.before {
-		if w.Kind == semel.WaitRun {
-			open = append(open, w)
-		}
-	}
 	x.mu.Unlock()
-	x.cancelChildren(open)
 	if len(open) == 0 {
 		n := x.next(semel.RunCancelled, "")
 		n.Stopped = true
@@ -92,22 +87,45 @@ func (x *execution) cancelled() semel.RunNext {
 	return n
 }
 
-// cancelChildren asks the runs that this one started to stop, too, and drops
-// the waits for those that have ended.
-func (x *execution) cancelChildren(open []semel.RunWait) {
-	for i, w := range open {
-		if w.Kind != semel.WaitRun {
+// cancelChildren asks the runs that this one started to stop, too, and returns
+// the waits for those that have not ended then.
+func (x *execution) cancelChildren() (open []semel.RunWait) {
+	asked := map[semel.ID]bool{}
+	waits := slices.Clone(x.waits)
+	for _, w := range x.before {
+		waits = append(waits, w)
+	}
+	for _, w := range waits {
+		if w.Kind != semel.WaitRun || w.Child != nil || asked[w.Target] {
 			continue
 		}
-		child, err := x.w.runs.LoadRun(x.ctx, w.Target)
-		if err == nil && child.Parent == x.run.ID && !child.State.Ended() {
-			_, err = x.w.runs.ChangeRun(x.ctx, child.ID, semel.RunCommand{Verb: semel.CancelRun, By: x.w.e.opt.Name, Reason: "run " + x.run.ID.String() + " was cancelled"})
-		}
+		asked[w.Target] = true
+		again := lookAgain // its end wakes this run
+		ended, err := x.cancelChild(w.Target)
 		if err != nil {
 			x.w.e.log.Warn("cancel a child run", "run", w.Target, "err", err)
+			again = time.Second
 		}
-		open[i].Until = x.w.e.estimate().Add(time.Second)
+		if !ended {
+			w.Until = x.w.e.estimate().Add(again)
+			open = append(open, w)
+		}
 	}
+	return open
+}
+
+// cancelChild asks a run to stop, if this one started it, and reports whether
+// there is nothing to wait for.
+func (x *execution) cancelChild(id semel.ID) (ended bool, err error) {
+	child, err := x.w.runs.LoadRun(x.ctx, id)
+	if err != nil || child.State.Ended() || child.Parent != x.run.ID {
+		return err == nil, err
+	}
+	child, err = x.w.runs.ChangeRun(x.ctx, id, semel.RunCommand{Verb: semel.CancelRun, By: x.w.e.opt.Name, Reason: "run " + x.run.ID.String() + " was cancelled"})
+	if state, ok := errors.AsType[*semel.RunStateError](err); ok {
+		child, err = state.Run, nil
+	}
+	return err == nil && child.State.Ended(), err
 }
 
 // operationWait waits for an operation to be settled.
@@ -146,7 +164,7 @@ func (x *execution) finish(main *branch, n semel.RunNext) {
 			x.dueNow = n.State == semel.RunRunning || !n.DueAt.IsZero() && !n.DueAt.After(x.w.e.estimate())
 			return
 		case isConflict:
-			n = semel.RunNext{State: semel.RunHeld, Reason: conflict.Error(), Done: n.Done, Total: n.Total}
+			n = x.conflicting(n, conflict)
 			continue
 		case errors.Is(err, semel.ErrStale) && n.Stopped:
 			// Nobody asks any more: the request to pause was taken back.
@@ -173,6 +191,29 @@ func (x *execution) ended(n *semel.RunNext, at time.Time) {
 	r.State, r.Reason, r.Result, r.Done, r.Total = n.State, n.Reason, n.Result, n.Done, n.Total
 	r.LeaseUntil, r.DueAt, r.UpdatedAt, r.EndedAt, r.Crashes = time.Time{}, time.Time{}, at, at, 0
 	x.arrival.run = &r
+}
+
+// conflicting is n where a run that a step starts has the key of another one:
+// that step needs a person, and the other waits stay.
+func (x *execution) conflicting(n semel.RunNext, c *semel.RunConflictError) semel.RunNext {
+	found, persons := false, 0
+	n.Waits = slices.Clone(n.Waits)
+	for i, w := range n.Waits {
+		if w.Child != nil && w.Child.Workflow == c.Run.Workflow && w.Child.Key == c.Run.Key && len(c.Run.DiffInput(w.Child.Input)) > 0 {
+			n.Waits[i] = semel.RunWait{Path: w.Path, Kind: semel.WaitPerson, Person: true, Since: w.Since, Reason: "step " + w.Path + ": " + c.Error()}
+			found = true
+		}
+		if n.Waits[i].Person {
+			persons++
+		}
+	}
+	switch {
+	case !found:
+		return semel.RunNext{State: semel.RunHeld, Reason: c.Error(), Done: n.Done, Total: n.Total}
+	case n.State == semel.RunWaiting && persons == len(n.Waits):
+		n.State, n.Reason = semel.RunHeld, c.Error()
+	}
+	return n
 }
 
 // afterTrouble is how long a run rests that the store could not take further.

@@ -42,17 +42,17 @@ func (w *Worker) fire(ctx context.Context) {
 
 // fireOnce starts what is due now and returns how much that was.
 func (w *Worker) fireOnce(ctx context.Context) (int, error) {
-	delivered, err := w.runs.Deliver(ctx, deliverBatch)
-	if err != nil {
-		return 0, fmt.Errorf("deliver events: %w", err)
+	delivered, undelivered := w.runs.Deliver(ctx, deliverBatch)
+	if undelivered != nil { // which keeps no schedule
+		undelivered = fmt.Errorf("deliver events: %w", undelivered)
 	}
 	now, err := w.e.now(ctx)
 	if err != nil {
-		return delivered, err
+		return delivered, errors.Join(undelivered, err)
 	}
 	schedules, err := w.runs.Schedules(ctx)
 	if err != nil {
-		return delivered, fmt.Errorf("read the schedules: %w", err)
+		return delivered, errors.Join(undelivered, fmt.Errorf("read the schedules: %w", err))
 	}
 	fired := 0
 	for i := range schedules {
@@ -66,7 +66,7 @@ func (w *Worker) fireOnce(ctx context.Context) (int, error) {
 		}
 		fired += n
 	}
-	return delivered + fired, nil
+	return delivered + fired, undelivered
 }
 
 // tick starts the runs of one schedule that are due.

@@ -101,7 +101,7 @@ func (b *branch) child(path string, s *semel.ChildStep, rec semel.StepRecord, re
 	if fields := r.DiffInput(n.Input); len(fields) > 0 {
 		b.hold(path, (&semel.RunConflictError{Run: r, Fields: fields}).Error())
 	}
-	if r.State == semel.RunFailed && recorded {
+	if r.State == semel.RunFailed && recorded && !r.EndedAt.After(x.run.RetriedAt) {
 		if _, err := x.w.runs.ChangeRun(x.ctx, r.ID, semel.RunCommand{Verb: semel.RetryRun, By: x.w.e.opt.Name, Reason: "run " + x.run.ID.String() + " was retried"}); err != nil {
 			x.abort(err)
 			b.exit()

@@ -193,7 +193,10 @@ func (w *Worker) take(ctx context.Context) (int, error) {
 		return 0, nil
 	}
 	from := time.Now()
-	runs, err := w.runs.Claim(ctx, w.claimant(), w.refs, free)
+	// A worker that must end does not leave behind what it is about to get.
+	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.e.opt.Lease)
+	defer cancel()
+	runs, err := w.runs.Claim(patient, w.claimant(), w.refs, free)
 	w.more.Store(len(runs) == free)
 	for _, r := range runs {
 		w.begin(r, from)
@@ -205,18 +208,26 @@ func (w *Worker) claimant() semel.RunClaim {
 	return semel.RunClaim{By: w.e.opt.Name, Lease: w.e.opt.Lease}
 }
 
-// begin executes a run that this worker claimed; from is before it asked.
-func (w *Worker) begin(r semel.Run, from time.Time) {
+// begin executes a run that this worker claimed; from is before it asked. It
+// reports false where the worker executes this claim already.
+func (w *Worker) begin(r semel.Run, from time.Time) bool {
 	x := newExecution(w, r, from)
-	x.arrival = w.e.arrivals.expect(r.ID)
 	w.mu.Lock()
+	if other := w.held[r.ID]; other != nil && other.run.Attempt == r.Attempt {
+		w.mu.Unlock()
+		x.stop()
+		return false
+	}
 	w.held[r.ID] = x
 	w.mu.Unlock()
+	x.arrival = w.e.arrivals.expect(r.ID)
 	w.group.Go(func() {
 		defer w.e.arrivals.arrive(r.ID, x.arrival)
 		defer func() {
 			w.mu.Lock()
-			delete(w.held, r.ID)
+			if w.held[r.ID] == x { // and not a later claim of a run that was lost
+				delete(w.held, r.ID)
+			}
 			room := w.opt.AtOnce - len(w.held)
 			w.mu.Unlock()
 			if x.dueNow || w.more.Load() && room >= min(claimBatch, max(1, w.opt.AtOnce/4)) {
@@ -225,6 +236,7 @@ func (w *Worker) begin(r semel.Run, from time.Time) {
 		}()
 		x.execute()
 	})
+	return true
 }
 
 // Kick makes the worker look for due runs now.
@@ -250,7 +262,7 @@ func (w *Worker) Start(ctx context.Context, n semel.NewRun) (r semel.Run, existi
 	from := time.Now()
 	r, existing, err = w.e.start(ctx, n, &claim)
 	if err == nil && !existing {
-		w.begin(r, from)
+		existing = !w.begin(r, from)
 	}
 	return r, existing, err
 }
