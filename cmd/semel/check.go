@@ -16,9 +16,9 @@ const checkHelp = `Check workflow files before anything runs, and the semel.yaml
 Everything that is wrong is shown at once, as FILE:LINE:COLUMN: what: how to mend
 it. Nothing is sent and no database is asked.
 
-Of a DIR everything is checked that semel serve DIR would load: the files *.yaml
-and *.yml directly in it. A file named semel.yaml, or by --config, is checked as
-one with connections. Connections are those of --config (env SEMEL_CONFIG), or of
+Of a DIR everything is checked that semel serve would load there: the files
+*.yaml and *.yml directly in it and in its directory workflows. A file named
+semel.yaml, or by --config, is checked as one with connections. Connections are those of --config (env SEMEL_CONFIG), or of
 the semel.yaml beside a workflow file, or in the directory above; where there is
 none, a warning says what could not be checked.
 
@@ -83,9 +83,15 @@ func (c *checking) dir(dir string) {
 		return
 	}
 	own := filepath.Join(dir, configName)
-	if _, err := os.Stat(own); err == nil {
+	below := filepath.Join(dir, defaultWorkflows)
+	_, err = os.Stat(own)
+	configured := err == nil
+	if configured {
 		c.config(own)
-	} else if len(paths) == 0 {
+	}
+	if info, err := os.Stat(below); err == nil && info.IsDir() {
+		c.dir(below)
+	} else if len(paths) == 0 && !configured {
 		c.Unreadable = append(c.Unreadable, dir+" holds no workflow file: they end in .yaml")
 	}
 	if len(paths) > 0 {

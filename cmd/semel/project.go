@@ -16,7 +16,11 @@ import (
 	"github.com/semel-dev/semel/workflowfile"
 )
 
-const configName = "semel.yaml"
+const (
+	configName = "semel.yaml"
+	// defaultWorkflows is where workflow files are looked for, if it is there.
+	defaultWorkflows = "workflows"
+)
 
 // codeConfiguration is the code of a problem of semel.yaml.
 const codeConfiguration workflowfile.Code = "configuration"
@@ -50,8 +54,8 @@ func projectDir(args []string) (string, error) {
 	dir := "."
 	if len(args) > 0 {
 		dir = args[0]
-	} else if info, err := os.Stat("workflows"); err == nil && info.IsDir() {
-		dir = "workflows"
+	} else if info, err := os.Stat(defaultWorkflows); err == nil && info.IsDir() {
+		dir = defaultWorkflows
 	}
 	info, err := os.Stat(dir)
 	switch {

@@ -99,6 +99,9 @@ func waitHeadline(r *semel.Run, waits []semel.RunWait, now time.Time) string {
 func waitWords(w *semel.RunWait, now time.Time) string {
 	switch w.Kind {
 	case semel.WaitTime:
+		if strings.HasSuffix(w.Reason, ": sleeps") && w.Until.IsZero() {
+			return "its sleep is over"
+		}
 		if strings.HasSuffix(w.Reason, ": sleeps") {
 			return "sleeps until " + moment(w.Until) + " (" + relative(w.Until, now) + ")"
 		}

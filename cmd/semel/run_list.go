@@ -158,7 +158,7 @@ func (sh *shell) listRunsTable(ctx context.Context, k *keeper, f semel.RunFilter
 		sh.say("these are the newest %d: --limit N shows more", n)
 	}
 	if idle > 0 {
-		sh.say("%d are due and no worker takes them: start one that has their workflow and version", idle)
+		sh.say("due and taken by no worker: %d; start one that has their workflow and version", idle)
 	}
 	if needs > 0 {
 		sh.say("%d marked ! need a person: %s", needs, sh.command("run show RUN"))

@@ -165,7 +165,7 @@ func childRuns(w io.Writer, s *runStory) {
 func noteWords(n *semel.RunNote) string {
 	words := map[string]string{
 		string(semel.CancelRun): "asked to stop it", string(semel.PauseRun): "paused it", string(semel.ResumeRun): "let it go on",
-		string(semel.RetryRun): "asked to try again what failed", "held": "held it for a person", "lapsed": "took it from a worker that stopped reporting",
+		string(semel.RetryRun): "asked to try again what failed", "held": "held it for a person", "lapsed": "stopped reporting while it executed this",
 	}[n.Kind]
 	if words == "" {
 		words = n.Kind

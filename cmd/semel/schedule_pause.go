@@ -10,15 +10,15 @@ import (
 
 func newSchedulePause(sh *shell) *cobra.Command {
 	return sh.schedulePause("pause", "Let a schedule start no runs until it is resumed", `Let a schedule start no runs until semel schedule resume. Runs that it has started
-go on. Its ticks meanwhile are missed ones: when it is resumed, its workflow says
-whether they are skipped, made up for once, or all.
+go on. The ticks of the time between are left out: they are not missed ones, and
+nothing makes up for them.
 
 Pausing twice is no mistake: the exit code is 0.`, true)
 }
 
 func newScheduleResume(sh *shell) *cobra.Command {
-	return sh.schedulePause("resume", "Let a paused schedule go on", `Let a paused schedule go on. What becomes of the ticks meanwhile is what its
-workflow says about missed ones: skipped, made up for once, or all.
+	return sh.schedulePause("resume", "Let a paused schedule go on", `Let a paused schedule go on from now. The ticks of the pause are left out;
+semel schedule trigger starts a run for what must not be.
 
 Resuming twice is no mistake: the exit code is 0.`, false)
 }
