@@ -308,6 +308,7 @@ func (b *branch) commit(ctx context.Context, c semel.RunCommit) semel.RunCommitt
 	if answer.OutcomeErr != nil {
 		if _, kept, err := b.x.w.e.conclude(p.before, p.event); err != nil && !kept {
 			b.x.w.e.log.Error("an outcome could be neither recorded nor kept; the operation is unknown", "operation", p.before.ID, "err", err)
+			b.x.abort(err)
 		}
 	}
 	b.mu.Lock()

@@ -173,6 +173,9 @@ func (x *execution) finish(main *branch, n semel.RunNext) {
 		case errors.Is(err, semel.ErrStale), errors.Is(err, semel.ErrNotFound):
 			x.lose()
 			return
+		case x.aborted.Load() && n.State.Ended(): // it does not end over an outcome that is lost
+			n = semel.RunNext{State: semel.RunRunning, DueAt: x.w.e.estimate(), Done: n.Done, Total: n.Total}
+			continue
 		case time.Now().After(until):
 			x.w.e.log.Error("the end of an execution could not be recorded; the run goes on when its lease ends", "run", x.run.ID, "err", err)
 			return

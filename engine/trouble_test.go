@@ -133,7 +133,45 @@ func (f *flaky) CommitRun(ctx context.Context, c semel.RunCommit) semel.RunCommi
 	if c.Claim != nil {
 		out.ClaimErr = semel.ErrUnavailable
 	}
+	if c.Outcome != nil {
+		out.OutcomeErr = semel.ErrUnavailable
+	}
 	return out
+}
+
+func (f *flaky) Commit(ctx context.Context, c semel.Change) (semel.Operation, error) {
+	if f.fail != nil && f.fail(semel.RunCommit{Outcome: &c}) {
+		return semel.Operation{}, semel.ErrUnavailable
+	}
+	return f.shifted.Commit(ctx, c)
+}
+
+// A run does not complete over an outcome that could be neither recorded nor
+// kept: its effect is unknown.
+func TestRunDoesNotEndOverALostOutcome(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() shifted) {
+		var w world
+		charge := act("charge", &w, semel.Contract{Protection: semel.Unprotected})
+		wf := semel.Workflow[invoice]{Name: "bill", Func: func(ctx semel.Context, i invoice) error {
+			_, err := semel.Do(ctx, charge, i)
+			return err
+		}}
+		inner := open()
+		store := &flaky{shifted: inner, Runs: inner.(semel.Runs)}
+		store.fail = func(c semel.RunCommit) bool { return c.Outcome != nil && c.Outcome.Event.Kind == semel.EvConfirmed }
+		e := newEngine(t, store, engine.Options{Patience: 100 * time.Millisecond})
+		worker, err := engine.NewWorker(t.Context(), e, engine.WorkerOptions{Workflows: []semel.WorkflowDefinition{wf.Definition()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &rig{T: t, store: store, runs: store, e: e, w: worker}
+		run := r.pass(r.start(wf.New("k", invoice{ID: "i"})).ID)
+		if run.State.Ended() {
+			t.Fatalf("run is %s, and the outcome of its effect is not on record", run.State)
+		}
+		store.Shift(time.Minute)
+		r.want(r.pass(run.ID), semel.RunHeld, "unknown")
+	})
 }
 
 // A sleep that is over stays over when the store is away for a moment then.
