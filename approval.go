@@ -100,7 +100,7 @@ type Decision struct {
 // clock. It fails with *ApprovalStateError where the approval does not take it:
 // one that is pending gets one answer, and one that was given can be revoked.
 func (a Approval) Decide(d Decision, now time.Time) (Approval, error) {
-	if problem := a.problem(d); problem != "" {
+	if problem := a.problem(d, now); problem != "" {
 		return a, &ApprovalStateError{Approval: a, Problem: problem}
 	}
 	a.State, a.By, a.Reason, a.DecidedAt = d.State, d.By, d.Reason, now
@@ -110,7 +110,7 @@ func (a Approval) Decide(d Decision, now time.Time) (Approval, error) {
 	return a, nil
 }
 
-func (a *Approval) problem(d Decision) string {
+func (a *Approval) problem(d Decision, now time.Time) string {
 	name := "approval " + a.ID.String()
 	decided := fmt.Sprintf(" by %s at %s", a.By, a.DecidedAt.Format(time.RFC3339))
 	switch d.State {
@@ -129,6 +129,8 @@ func (a *Approval) problem(d Decision) string {
 		return name + " was given" + decided + ": it can only be revoked"
 	case a.State == ApprovalPending && d.State == ApprovalRevoked:
 		return name + " is pending: nothing was given that could be revoked"
+	case d.State == ApprovalGiven && a.Ask.Timeout > 0 && !now.Before(a.AskedAt.Add(a.Ask.Timeout)):
+		return name + " was asked until " + a.AskedAt.Add(a.Ask.Timeout).Format(time.RFC3339) + ": its time is over"
 	case d.Digest != a.Digest:
 		return name + " is about another request than the one that was shown: look again"
 	}

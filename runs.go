@@ -216,8 +216,10 @@ type RunFilter struct {
 	// Event and Match select runs that wait for such an event now.
 	Event string
 	Match string
-	Since time.Time // created at or after
-	Limit int
+	// WaitsFor selects runs that wait for this run, approval or operation now.
+	WaitsFor ID
+	Since    time.Time // created at or after
+	Limit    int
 }
 
 // RunNote is something that was done to a run.

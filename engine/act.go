@@ -255,8 +255,8 @@ func (b *branch) commute(p *pursuit, s *semel.DoStep, o semel.Operation) (semel.
 		return semel.StepRecord{}, &semel.FailedError{Path: p.path, Reason: err.Error()}
 	}
 	h := &held{e: e, from: time.Now(), stop: b.stopping}
-	h.sendBy = h.from.Add(x.left())
-	h.until.Store(int64(x.left()))
+	h.sendBy = h.from.Add(x.until.left())
+	h.until.set(h.sendBy)
 	ev := p.perform(claimed, h)
 	p.leave() // before the answer is kept
 	rec := semel.StepRecord{Path: p.path, Kind: semel.StepAction, What: p.call.Action, Outcome: semel.StepCompleted}
@@ -310,11 +310,6 @@ func (b *branch) commuted(path string, s *semel.DoStep, c *semel.Call, rec semel
 		return b.commute(&pursuit{e: b.x.w.e, call: c, branch: b, path: path}, s, semel.Operation{Identity: id})
 	}
 	return rec, &semel.FailedError{Path: path, Reason: rec.Failure, Exhausted: s.Retry.Attempts > 1}
-}
-
-// left is how much of the run's lease is left.
-func (x *execution) left() time.Duration {
-	return time.Duration(x.until.Load()) - time.Since(x.from)
 }
 
 // stopping says why nothing may be sent on behalf of the run, if so.

@@ -24,7 +24,7 @@ func (b *branch) approve(path string, s *semel.ApprovalStep, rec semel.StepRecor
 		return rec, &semel.FailedError{Path: path, Reason: err.Error()}
 	}
 	digest := semel.ApprovalDigest(id.Scope, id.Key, id.Fingerprint)
-	if recorded {
+	if recorded && !b.asksAnew(rec) {
 		return b.decided(path, rec, digest)
 	}
 	now := e.estimate()
@@ -72,6 +72,22 @@ func (b *branch) approve(path string, s *semel.ApprovalStep, rec semel.StepRecor
 	}
 	rec = b.keep(semel.StepRecord{Path: path, Kind: semel.StepApproval, What: digest, Outcome: outcome, Result: result, Failure: failure})
 	return b.decided(path, rec, digest)
+}
+
+// asksAnew reports whether a person wants a run to go on whose approval has
+// ended: then somebody is asked again.
+func (b *branch) asksAnew(rec semel.StepRecord) bool {
+	x := b.x
+	var a semel.Approval
+	if rec.Outcome != semel.StepCompleted || !x.run.RetriedAt.After(rec.At) || json.Unmarshal(rec.Result, &a) != nil {
+		return false
+	}
+	now, err := x.w.runs.Approval(x.ctx, a.ID)
+	if err != nil {
+		x.abort(err)
+		b.exit()
+	}
+	return !now.Covers(a.Digest, x.w.e.estimate())
 }
 
 // decided hands back a recorded decision, which covers one digest.

@@ -71,7 +71,7 @@ func (p *pursuit) claim(ctx context.Context, o semel.Operation, c semel.Contract
 	a := claimed.Attempts[len(claimed.Attempts)-1]
 	h.op, h.attempt = claimed.ID, a.Number
 	h.sendBy = h.from.Add(a.SendBy.Sub(a.ClaimedAt))
-	h.until.Store(int64(p.e.opt.Lease))
+	h.until.set(h.from.Add(p.e.opt.Lease))
 	if p.branch != nil {
 		h.stop = p.branch.stopping
 	}
@@ -116,9 +116,9 @@ type held struct {
 	e       *Engine
 	op      semel.ID
 	attempt int
-	from    time.Time    // before the claim was asked for, monotonic
-	sendBy  time.Time    // the last moment for the first byte, monotonic
-	until   atomic.Int64 // end of the lease, in nanoseconds after from
+	from    time.Time // before the claim was asked for
+	sendBy  time.Time // the last moment for the first byte
+	until   deadline  // the end of the lease
 	begun   atomic.Bool
 	fenced  atomic.Bool
 	cancel  atomic.Bool
@@ -144,7 +144,7 @@ func (h *held) begin() error {
 		return errFenced
 	case h.cancel.Load():
 		return errCancelled
-	case !time.Now().Before(h.sendBy) || int64(time.Since(h.from)) >= h.until.Load():
+	case over(h.sendBy, time.Now()) || h.until.over():
 		return errTooLate
 	case h.begun.Swap(true):
 		return errTwice
@@ -174,7 +174,7 @@ func (h *held) release() {
 }
 
 func (h *held) renew() {
-	asked := time.Since(h.from)
+	asked := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), h.e.opt.Lease)
 	defer cancel()
 	r, err := h.e.store.Renew(ctx, h.op, h.attempt, h.e.opt.Lease)
@@ -184,7 +184,7 @@ func (h *held) renew() {
 	case err != nil:
 		h.e.log.Warn("renew the lease", "operation", h.op, "err", err)
 	default:
-		h.until.Store(int64(asked + h.e.opt.Lease))
+		h.until.set(asked.Add(h.e.opt.Lease))
 		if r.Cancel {
 			h.cancel.Store(true)
 		}

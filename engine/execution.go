@@ -25,15 +25,15 @@ type execution struct {
 	run  semel.Run
 	def  *semel.WorkflowDefinition
 	main *branch   // that of the run itself
-	from time.Time // before the claim was asked for, monotonic
+	from time.Time // before the claim was asked for
 	ctx  context.Context
 	stop context.CancelFunc
 
-	until   atomic.Int64 // end of the lease, in nanoseconds after from
-	fenced  atomic.Bool  // another worker may hold the run
-	cancel  atomic.Bool  // somebody asked to stop it
-	pause   atomic.Bool  // somebody asked to leave it alone
-	aborted atomic.Bool  // the store could not take something: nothing new begins
+	until   deadline    // the end of the lease
+	fenced  atomic.Bool // another worker may hold the run
+	cancel  atomic.Bool // somebody asked to stop it
+	pause   atomic.Bool // somebody asked to leave it alone
+	aborted atomic.Bool // the store could not take something: nothing new begins
 
 	mu        sync.Mutex
 	records   map[string]semel.StepRecord
@@ -56,7 +56,7 @@ func newExecution(w *Worker, r semel.Run, from time.Time) *execution {
 		records: map[string]semel.StepRecord{}, earlier: map[string][]string{}, before: map[string]semel.RunWait{}, asleep: map[string]bool{},
 	}
 	x.ctx, x.stop = context.WithCancel(w.e.ctx)
-	x.until.Store(int64(w.e.opt.Lease))
+	x.until.set(from.Add(w.e.opt.Lease))
 	x.cancel.Store(r.Cancel)
 	x.pause.Store(r.Paused)
 	return x
@@ -68,7 +68,7 @@ func (x *execution) fence() semel.RunFence {
 
 // renewed takes note of a renewal that was asked for at a time.
 func (x *execution) renewed(asked time.Time, r *semel.Run) {
-	x.until.Store(int64(asked.Sub(x.from) + x.w.e.opt.Lease))
+	x.until.set(asked.Add(x.w.e.opt.Lease))
 	x.cancel.Store(r.Cancel)
 	x.pause.Store(r.Paused)
 }
@@ -81,7 +81,7 @@ func (x *execution) lose() {
 
 // lost reports whether the claim may be another's by now.
 func (x *execution) lost() bool {
-	return x.fenced.Load() || int64(time.Since(x.from)) >= x.until.Load()
+	return x.fenced.Load() || x.until.over()
 }
 
 // execute goes on with the run as far as it can, and makes durable where it
@@ -291,7 +291,7 @@ func (x *execution) conclude(main *branch, end ending) semel.RunNext {
 	if end.err == nil {
 		return x.next(semel.RunCompleted, "")
 	}
-	if errors.Is(end.err, context.Canceled) && x.ctx.Err() != nil {
+	if x.ctx.Err() != nil { // the error may be that of a context that ended
 		x.goOnSoon()
 		return x.suspended()
 	}

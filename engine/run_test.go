@@ -559,3 +559,109 @@ func TestARunStartedBeforeItsDefinitionWasKnownKeepsTheFirst(t *testing.T) {
 		}
 	})
 }
+
+func TestAChildThatAnotherRunWaitsForGoesOn(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() shifted) {
+		var w world
+		ship := act("ship", &w, semel.Contract{Protection: semel.Unprotected})
+		child := semel.Workflow[invoice]{Name: "ship", Key: func(i invoice) string { return i.ID }, Func: func(ctx semel.Context, i invoice) error {
+			if err := semel.Sleep(ctx, "rest", time.Hour); err != nil {
+				return err
+			}
+			_, err := semel.Do(ctx, ship, i)
+			return err
+		}}
+		parent := semel.Workflow[invoice]{Name: "order", Func: func(ctx semel.Context, i invoice) error {
+			_, err := semel.Child(ctx, child, "", i)
+			return err
+		}}
+		store := open()
+		r := newRig(t, store, child.Definition(), parent.Definition())
+		a, b := r.start(parent.New("a", invoice{ID: "o"})), r.start(parent.New("b", invoice{ID: "o"}))
+		r.pass(a.ID)
+		started, err := r.runs.FindRun(t.Context(), "ship", "o")
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := b
+		if started.Parent == b.ID {
+			other = a
+		}
+		if _, err := r.runs.ChangeRun(t.Context(), started.Parent, semel.RunCommand{Verb: semel.CancelRun, By: "ann", Reason: "changed my mind"}); err != nil {
+			t.Fatal(err)
+		}
+		r.want(r.pass(started.Parent), semel.RunCancelled, "")
+		store.Shift(time.Hour)
+		r.want(r.pass(other.ID), semel.RunCompleted, "")
+		if total(&w) != 1 {
+			t.Errorf("%d effects, want 1", total(&w))
+		}
+	})
+}
+
+func TestAnApprovalThatEndedIsAskedForAgain(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() shifted) {
+		var w world
+		pay := act("pay", &w, semel.Contract{Protection: semel.Unprotected})
+		wf := semel.Workflow[invoice]{Name: "payout", Key: func(i invoice) string { return i.ID }, Func: func(ctx semel.Context, i invoice) error {
+			if err := semel.Approve(ctx, pay, i, semel.Ask{Valid: time.Hour}); err != nil {
+				return err
+			}
+			if err := semel.Sleep(ctx, "later", 2*time.Hour); err != nil {
+				return err
+			}
+			_, err := semel.Do(ctx, pay, i)
+			return err
+		}}
+		short := wf
+		short.Name, short.Func = "prompt", func(ctx semel.Context, i invoice) error {
+			if err := semel.Approve(ctx, pay, i, semel.Ask{Valid: time.Hour, Timeout: time.Hour}); err != nil {
+				return err
+			}
+			_, err := semel.Do(ctx, pay, i)
+			return err
+		}
+		store := open()
+		r := newRig(t, store, wf.Definition(), short.Definition())
+		approve := func(run semel.Run) error {
+			for a, err := range r.runs.Approvals(t.Context(), run.ID, semel.ApprovalPending) {
+				if err != nil {
+					return err
+				}
+				if _, err := r.runs.Decide(t.Context(), a.ID, semel.Decision{State: semel.ApprovalGiven, By: "ann", Digest: a.Digest}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		run := r.pass(r.start(short.New("", invoice{ID: "late"})).ID)
+		store.Shift(3 * time.Hour)
+		if err := approve(run); err == nil || !strings.Contains(err.Error(), "its time is over") {
+			t.Errorf("a late approval: error %v", err)
+		}
+		r.want(r.pass(run.ID), semel.RunFailed, "did not come in time")
+
+		run = r.pass(r.start(wf.New("", invoice{ID: "p"})).ID)
+		if err := approve(run); err != nil {
+			t.Fatal(err)
+		}
+		r.want(r.pass(run.ID), semel.RunWaiting, "later")
+		store.Shift(2 * time.Hour)
+		r.want(r.pass(run.ID), semel.RunHeld, "no approval covers")
+		if total(&w) != 0 {
+			t.Fatalf("%d effects under an approval that had ended", total(&w))
+		}
+		if _, err := r.runs.ChangeRun(t.Context(), run.ID, semel.RunCommand{Verb: semel.RetryRun, By: "ann", Reason: "asks again"}); err != nil {
+			t.Fatal(err)
+		}
+		run = r.pass(run.ID)
+		r.want(run, semel.RunWaiting, "approval")
+		if err := approve(run); err != nil {
+			t.Fatal(err)
+		}
+		r.want(r.pass(run.ID), semel.RunCompleted, "")
+		if total(&w) != 1 {
+			t.Errorf("%d effects, want 1", total(&w))
+		}
+	})
+}

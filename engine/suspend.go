@@ -121,6 +121,14 @@ func (x *execution) cancelChild(id semel.ID) (ended bool, err error) {
 	if err != nil || child.State.Ended() || child.Parent != x.run.ID {
 		return err == nil, err
 	}
+	for other, err := range x.w.runs.ListRuns(x.ctx, semel.RunFilter{WaitsFor: id}) {
+		if err != nil {
+			return false, err
+		}
+		if other.ID != x.run.ID && !other.Cancel {
+			return true, nil // it goes on for another run
+		}
+	}
 	child, err = x.w.runs.ChangeRun(x.ctx, id, semel.RunCommand{Verb: semel.CancelRun, By: x.w.e.opt.Name, Reason: "run " + x.run.ID.String() + " was cancelled"})
 	if state, ok := errors.AsType[*semel.RunStateError](err); ok {
 		child, err = state.Run, nil

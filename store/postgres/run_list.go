@@ -29,6 +29,10 @@ func (s *Store) ListRuns(ctx context.Context, f semel.RunFilter) iter.Seq2[semel
 			q.where("r.id in (select run_id from semel.wait where kind = 'event' and event = %s::text and match = %s::text)", f.Event, f.Match)
 			q.where("r.ended_at is null")
 		}
+		if f.WaitsFor != (semel.ID{}) {
+			q.where("r.id in (select run_id from semel.wait where target = %s::uuid)", [16]byte(f.WaitsFor))
+			q.where("r.ended_at is null")
+		}
 		if !f.Since.IsZero() {
 			// No ID is minted long before its run is created.
 			q.where("r.created_at >= %s::timestamptz", f.Since)

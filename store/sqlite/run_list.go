@@ -53,6 +53,10 @@ func runQuery(f semel.RunFilter, before int64) (string, []any) {
 		and("id in (select run from wait where event = ? and match = ?)", f.Event, f.Match)
 		and("ended_at is null")
 	}
+	if f.WaitsFor != (semel.ID{}) {
+		and("id in (select run from wait where target = ?)", f.WaitsFor[:])
+		and("ended_at is null")
+	}
 	if !f.Since.IsZero() {
 		and("seq > coalesce((select seq from run where created_at < ? order by seq desc limit 1), 0)", nano(f.Since))
 	}

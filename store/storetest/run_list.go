@@ -65,6 +65,7 @@ func testListRuns(t *testing.T, h Harness) {
 	waiting := end(t, s, claimRuns(t, s)[0], semel.RunNext{State: semel.RunWaiting, Waits: []semel.RunWait{{Path: "w", Kind: semel.WaitEvent, Event: "paid", Match: "a"}}})
 	list(semel.RunFilter{Event: "paid", Match: "a"}, none, waiting.ID)
 	list(semel.RunFilter{Event: "paid", Match: "b"}, none)
+	list(semel.RunFilter{WaitsFor: newToken()}, none)
 	list(semel.RunFilter{Since: since.Add(time.Hour)}, none)
 	for _, err := range s.ListRuns(t.Context(), semel.RunFilter{}) {
 		wantErr(t, "a listing that is left", err, nil)
