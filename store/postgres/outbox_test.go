@@ -102,7 +102,7 @@ func TestC26DeliveredIsCommitted(t *testing.T) {
 				}
 				if kept {
 					mu.Lock()
-					committed[semel.Key(fmt.Sprintf("event/%d", i))] = true
+					committed[semel.Key(fmt.Sprintf("event/paid/%d", i))] = true
 					mu.Unlock()
 				}
 			}
@@ -169,7 +169,7 @@ func subscribe(t *testing.T, s *postgres.Store) {
 
 func wantStarted(t *testing.T, s *postgres.Store, i int) {
 	t.Helper()
-	if _, err := s.FindRun(t.Context(), "shipping", semel.Key(fmt.Sprintf("event/%d", i))); err != nil {
+	if _, err := s.FindRun(t.Context(), "shipping", semel.Key(fmt.Sprintf("event/paid/%d", i))); err != nil {
 		t.Fatalf("event %d started no run: %v", i, err)
 	}
 }

@@ -121,7 +121,7 @@ func (s *Store) one(ctx context.Context, query string, args ...any) (stored, err
 func (s *Store) stored(ctx context.Context, query string, args ...any) ([]stored, error) {
 	var found []stored
 	err := s.read(ctx, func(ctx context.Context) error {
-		rows, err := s.pool.Query(ctx, query, args...)
+		rows, err := s.query(ctx, query, args...)
 		if err != nil {
 			return err
 		}
@@ -131,6 +131,14 @@ func (s *Store) stored(ctx context.Context, query string, args ...any) ([]stored
 		return s.evidence(ctx, found)
 	})
 	return found, err
+}
+
+// query asks for rows. A list is written for its values, and planned with them.
+func (s *Store) query(ctx context.Context, query string, args ...any) (pgx.Rows, error) {
+	if len(args) > 0 && args[0] == pgx.QueryExecModeDescribeExec {
+		return s.lists.Query(ctx, query, args...)
+	}
+	return s.pool.Query(ctx, query, args...)
 }
 
 func scan(row pgx.CollectableRow) (stored, error) {

@@ -133,7 +133,7 @@ order by seq`
 // collect reads all rows of a query.
 func collect[T any](ctx context.Context, s *Store, doing string, scan func(pgx.CollectableRow) (T, error), query string, args ...any) (all []T, err error) {
 	err = s.read(ctx, func(ctx context.Context) error {
-		rows, err := s.pool.Query(ctx, query, args...)
+		rows, err := s.query(ctx, query, args...)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -144,12 +145,27 @@ func TestManyClaimers(t *testing.T) {
 }
 
 // A run that is due is found as fast among a hundred thousand that sleep, are
-// left alone or have ended, and without statistics about the table.
+// left alone or have ended, without statistics about the table, and with plans
+// that were made while it was empty.
 func TestClaimAmongSleepers(t *testing.T) {
 	t.Parallel()
 	url := migrated(t)
 	s := open(t, url, postgres.Options{})
 	conn := session(t, url)
+	refs := []semel.WorkflowRef{{Name: "billing", Version: 1}}
+	for range 3 { // on every connection
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				_, claimErr := s.Claim(t.Context(), worker, refs, 10)
+				_, dueErr := s.NextDue(t.Context(), refs)
+				if err := errors.Join(claimErr, dueErr); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	}
 	const fill = `
 insert into semel.run
   (id, created_at, updated_at, workflow, version, definition, key, input, fingerprint, trigger, priority, parent_step, state, due_at, paused_by)
@@ -168,7 +184,6 @@ from generate_series(1, 100000) as i`
 	if err != nil {
 		t.Fatal(err)
 	}
-	refs := []semel.WorkflowRef{{Name: "billing", Version: 1}}
 	if at, err := s.NextDue(t.Context(), refs); err != nil || !at.Equal(r.DueAt) {
 		t.Errorf("next due at %v, error %v, want %v", at, err, r.DueAt)
 	}

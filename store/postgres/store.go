@@ -22,7 +22,8 @@ type Options struct {
 	// Committers is the most connections that commit at a time; 0 means 8. The
 	// store uses two of them unless commits are slow.
 	Committers int
-	// Readers is the most connections that read at a time; 0 means 4.
+	// Readers is the most connections that read at a time; 0 means 4. Lists take
+	// up to two more while they are read.
 	Readers int
 	// Patience is how long a commit whose acknowledgement was lost is repeated
 	// before it is given back as unconfirmed; 0 means 10 s.
@@ -31,7 +32,8 @@ type Options struct {
 
 // Store is a semel.Store in PostgreSQL.
 type Store struct {
-	pool     *pgxpool.Pool
+	pool     *pgxpool.Pool // reads by identity and short transactions, planned once
+	lists    *pgxpool.Pool // lists, planned with the values of their filters
 	group    *group
 	clock    clock
 	sweep    sweep
@@ -60,10 +62,6 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 	s := &Store{}
 	config := server.config.Copy()
 	config.MaxConns = int32(opts.Readers) //nolint:gosec // a small number
-	// Reads are planned with their values; commits are all alike.
-	if !server.pooled.Load() {
-		config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
-	}
 	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
 		nameTypes(conn)
 		return nil
@@ -71,12 +69,21 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, fmt.Errorf("open %s: %w", server, err)
 	}
-	if s.warnings, err = server.inspect(ctx, s.pool); err != nil {
+	config = config.Copy()
+	config.MaxConns, config.MinConns, config.MinIdleConns, config.MaxConnIdleTime = 2, 0, 0, time.Minute
+	if !server.pooled.Load() {
+		config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
+	}
+	if s.lists, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		s.pool.Close()
+		return nil, fmt.Errorf("open %s: %w", server, err)
+	}
+	if s.warnings, err = server.inspect(ctx, s.pool); err != nil {
+		s.disconnect()
 		return nil, err
 	}
 	if err := s.startClock(ctx); err != nil {
-		s.pool.Close()
+		s.disconnect()
 		return nil, unavailable("read the clock", err)
 	}
 	s.group = newGroup(server, opts.Committers, opts.Patience)
@@ -90,8 +97,13 @@ func (s *Store) Warnings() []string { return slices.Clone(s.warnings) }
 // Close waits for commits under way and closes all connections.
 func (s *Store) Close() error {
 	s.group.close()
-	s.pool.Close()
+	s.disconnect()
 	return nil
+}
+
+func (s *Store) disconnect() {
+	s.pool.Close()
+	s.lists.Close()
 }
 
 var errClosed = errors.New("the store is closed")
