@@ -34,6 +34,8 @@ type Runs interface {
 	// LoadRun reads one run; ErrNotFound. FindRun finds it by its key.
 	LoadRun(ctx context.Context, id ID) (Run, error)
 	FindRun(ctx context.Context, workflow string, key Key) (Run, error)
+	// History reads Steps and Waits at once.
+	History(ctx context.Context, run ID) (RunHistory, error)
 	// Steps reads the records of a run, oldest first, with their operations:
 	// those that its steps wrote, and the operations that they claimed.
 	Steps(ctx context.Context, run ID) ([]StepRecord, error)
@@ -196,6 +198,12 @@ const (
 	WaitRun       WaitKind = "run"
 	WaitPerson    WaitKind = "person"
 )
+
+// RunHistory is what earlier executions of a run left behind.
+type RunHistory struct {
+	Steps []StepRecord
+	Waits []RunWait
+}
 
 // EventClaim asks for an event on behalf of a step.
 type EventClaim struct {

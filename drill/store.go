@@ -104,6 +104,10 @@ func (s *mortalStore) LoadRun(ctx context.Context, id semel.ID) (semel.Run, erro
 	return through(s.d, "LoadRun", func() (semel.Run, error) { return s.Store.LoadRun(ctx, id) })
 }
 
+func (s *mortalStore) History(ctx context.Context, run semel.ID) (semel.RunHistory, error) {
+	return through(s.d, "History", func() (semel.RunHistory, error) { return s.Store.History(ctx, run) })
+}
+
 func (s *mortalStore) Steps(ctx context.Context, run semel.ID) ([]semel.StepRecord, error) {
 	return through(s.d, "Steps", func() ([]semel.StepRecord, error) { return s.Store.Steps(ctx, run) })
 }

@@ -148,15 +148,11 @@ func (x *execution) load() error {
 	if x.run.Attempt == 1 && x.run.Crashes == 0 {
 		return nil
 	}
-	records, err := x.w.runs.Steps(x.ctx, x.run.ID)
+	history, err := x.w.runs.History(x.ctx, x.run.ID)
 	if err != nil {
-		return fmt.Errorf("read the steps: %w", err)
+		return fmt.Errorf("read what was recorded: %w", err)
 	}
-	waits, err := x.w.runs.Waits(x.ctx, x.run.ID)
-	if err != nil {
-		return fmt.Errorf("read what it waits for: %w", err)
-	}
-	for _, r := range records {
+	for _, r := range history.Steps {
 		if r.Kind == semel.StepAction && r.Effect == nil && len(r.Result) > 0 {
 			r.Effect = &semel.Operation{State: semel.Completed, Result: &semel.Result{}}
 			if err := json.Unmarshal(r.Result, r.Effect.Result); err != nil {
@@ -168,7 +164,7 @@ func (x *execution) load() error {
 			x.expect(r.Path)
 		}
 	}
-	for _, w := range waits {
+	for _, w := range history.Waits {
 		x.before[w.Path] = w
 		if _, recorded := x.records[w.Path]; !recorded && w.Kind != semel.WaitPerson {
 			x.expect(w.Path)

@@ -64,6 +64,11 @@ func (p patientRuns) FindRun(ctx context.Context, workflow string, key semel.Key
 	return within(ctx, func(ctx context.Context) (semel.Run, error) { return p.Runs.FindRun(ctx, workflow, key) })
 }
 
+// History reads what earlier executions of a run left behind.
+func (p patientRuns) History(ctx context.Context, run semel.ID) (semel.RunHistory, error) {
+	return within(ctx, func(ctx context.Context) (semel.RunHistory, error) { return p.Runs.History(ctx, run) })
+}
+
 // Steps reads the records of a run.
 func (p patientRuns) Steps(ctx context.Context, run semel.ID) ([]semel.StepRecord, error) {
 	return within(ctx, func(ctx context.Context) ([]semel.StepRecord, error) { return p.Runs.Steps(ctx, run) })

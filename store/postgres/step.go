@@ -51,17 +51,50 @@ func scanStep(row pgx.CollectableRow) (semel.StepRecord, error) {
 
 // Steps reads the records of a run; see semel.Runs.
 func (s *Store) Steps(ctx context.Context, run semel.ID) ([]semel.StepRecord, error) {
+	h, err := s.History(ctx, run)
+	return h.Steps, err
+}
+
+// History reads the steps and the waits of a run in one round trip, unless a
+// step joined an operation of another run, or one has much evidence; see
+// semel.Runs.
+func (s *Store) History(ctx context.Context, run semel.ID) (h semel.RunHistory, err error) {
 	const ofRun = selectStep + `
 where run_id = $1::uuid`
 	const claimed = selectOperation + `
 where o.run_id = $1::uuid`
+	var own []stored
+	err = s.read(ctx, func(ctx context.Context) error {
+		var batch pgx.Batch // a batch remembers statements of the connection that it was sent on
+		read(&batch, &h.Steps, scanStep, ofRun, [16]byte(run))
+		read(&batch, &own, scan, claimed, [16]byte(run))
+		read(&batch, &h.Waits, scanWait, selectWaits, [16]byte(run))
+		if err := s.pool.SendBatch(ctx, &batch).Close(); err != nil {
+			return err
+		}
+		return s.evidence(ctx, own)
+	})
+	if err != nil {
+		return semel.RunHistory{}, unavailable("read the history of a run", err)
+	}
+	h.Steps, err = s.withEffects(ctx, h.Steps, own)
+	return h, err
+}
+
+// read queues a query, whose rows go into all.
+func read[T any](batch *pgx.Batch, all *[]T, scan func(pgx.CollectableRow) (T, error), query string, args ...any) {
+	batch.Queue(query, args...).Query(func(rows pgx.Rows) (err error) {
+		*all, err = pgx.CollectRows(rows, scan)
+		return err
+	})
+}
+
+// withEffects completes records with their operations, and makes those of steps
+// that wrote none.
+func (s *Store) withEffects(ctx context.Context, steps []semel.StepRecord, claimed []stored) ([]semel.StepRecord, error) {
 	const joined = selectOperation + `
 where o.id = any($1::uuid[])`
-	steps, err := collect(ctx, s, "read steps", scanStep, ofRun, [16]byte(run))
-	if err != nil {
-		return nil, err
-	}
-	own, err := s.operations(ctx, claimed, [16]byte(run))
+	own, err := operationsOf(claimed)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +108,11 @@ where o.id = any($1::uuid[])`
 	}
 	effects := maps.Clone(own)
 	if len(others) > 0 {
-		others, err := s.operations(ctx, joined, others)
+		found, err := s.stored(ctx, joined, others)
+		if err != nil {
+			return nil, unavailable("read operations", err)
+		}
+		others, err := operationsOf(found)
 		if err != nil {
 			return nil, err
 		}
@@ -115,11 +152,7 @@ func setEffect(rec *semel.StepRecord, o *semel.Operation) {
 	}
 }
 
-func (s *Store) operations(ctx context.Context, query string, args ...any) (map[semel.ID]*semel.Operation, error) {
-	found, err := s.stored(ctx, query, args...)
-	if err != nil {
-		return nil, unavailable("read operations", err)
-	}
+func operationsOf(found []stored) (map[semel.ID]*semel.Operation, error) {
 	all := make(map[semel.ID]*semel.Operation, len(found))
 	for _, f := range found {
 		o, err := f.operation()

@@ -68,19 +68,22 @@ const anyOver = `exists (
         where taken.event_id = e.id and taken.workflow = r.workflow)
   )`
 
-// Waits reads what a run waits for; see semel.Runs.
-func (s *Store) Waits(ctx context.Context, run semel.ID) ([]semel.RunWait, error) {
-	const query = `
+const selectWaits = `
 select path, kind, until, event, match, target, version, person, since, reason
 from semel.wait
 where run_id = $1::uuid
 order by seq`
-	return collect(ctx, s, "read waits", func(row pgx.CollectableRow) (semel.RunWait, error) {
-		var w semel.RunWait
-		var until pgtype.Timestamptz
-		var target pgtype.UUID
-		err := row.Scan(&w.Path, &w.Kind, &until, &w.Event, &w.Match, &target, &w.Version, &w.Person, &w.Since, &w.Reason)
-		w.Until, w.Target, w.Since = timeOf(until), target.Bytes, w.Since.UTC()
-		return w, err
-	}, query, [16]byte(run))
+
+func scanWait(row pgx.CollectableRow) (semel.RunWait, error) {
+	var w semel.RunWait
+	var until pgtype.Timestamptz
+	var target pgtype.UUID
+	err := row.Scan(&w.Path, &w.Kind, &until, &w.Event, &w.Match, &target, &w.Version, &w.Person, &w.Since, &w.Reason)
+	w.Until, w.Target, w.Since = timeOf(until), target.Bytes, w.Since.UTC()
+	return w, err
+}
+
+// Waits reads what a run waits for; see semel.Runs.
+func (s *Store) Waits(ctx context.Context, run semel.ID) ([]semel.RunWait, error) {
+	return collect(ctx, s, "read waits", scanWait, selectWaits, [16]byte(run))
 }

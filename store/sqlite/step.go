@@ -55,6 +55,18 @@ func readStep(sc scan) (semel.StepRecord, error) {
 	return r, err
 }
 
+// History reads the steps and the waits of a run; see semel.Runs.
+func (s *Store) History(ctx context.Context, run semel.ID) (h semel.RunHistory, err error) {
+	err = s.read(ctx, func(tx *sql.Tx) (err error) {
+		if h.Steps, err = stepsOf(ctx, tx, run); err != nil {
+			return err
+		}
+		h.Waits, err = waitsOf(ctx, tx, run)
+		return err
+	})
+	return h, err
+}
+
 // Steps reads the records of a run, oldest first, with their operations; see
 // semel.Runs.
 func (s *Store) Steps(ctx context.Context, run semel.ID) ([]semel.StepRecord, error) {

@@ -113,23 +113,29 @@ func (w *waiting) begin(ctx context.Context, s *writer, h *holding, at int64) (o
 // Waits reads what a run waits for.
 func (s *Store) Waits(ctx context.Context, run semel.ID) ([]semel.RunWait, error) {
 	var waits []semel.RunWait
-	err := s.read(ctx, func(tx *sql.Tx) error {
-		waits = nil
-		return each(ctx, tx, func(sc scan) error {
-			var w semel.RunWait
-			var kind string
-			var event, match sql.NullString
-			var until sql.NullInt64
-			var target []byte
-			var since int64
-			if err := sc(&w.Path, &kind, &until, &event, &match, &target, &w.Version, &w.Person, &since, &w.Reason); err != nil {
-				return fmt.Errorf("run %s: read wait: %w", run, err)
-			}
-			copy(w.Target[:], target)
-			w.Kind, w.Until, w.Event, w.Match, w.Since = semel.WaitKind(kind), timeOf(until), event.String, match.String, fromNano(since)
-			waits = append(waits, w)
-			return nil
-		}, selectWaits, run[:])
+	err := s.read(ctx, func(tx *sql.Tx) (err error) {
+		waits, err = waitsOf(ctx, tx, run)
+		return err
 	})
+	return waits, err
+}
+
+func waitsOf(ctx context.Context, tx *sql.Tx, run semel.ID) ([]semel.RunWait, error) {
+	var waits []semel.RunWait
+	err := each(ctx, tx, func(sc scan) error {
+		var w semel.RunWait
+		var kind string
+		var event, match sql.NullString
+		var until sql.NullInt64
+		var target []byte
+		var since int64
+		if err := sc(&w.Path, &kind, &until, &event, &match, &target, &w.Version, &w.Person, &since, &w.Reason); err != nil {
+			return fmt.Errorf("run %s: read wait: %w", run, err)
+		}
+		copy(w.Target[:], target)
+		w.Kind, w.Until, w.Event, w.Match, w.Since = semel.WaitKind(kind), timeOf(until), event.String, match.String, fromNano(since)
+		waits = append(waits, w)
+		return nil
+	}, selectWaits, run[:])
 	return waits, err
 }

@@ -161,6 +161,11 @@ func waitsOf(t tb, s RunStore, id semel.ID) []semel.RunWait {
 	if err != nil {
 		t.Fatalf("waits: %v", err)
 	}
+	h, err := s.History(t.Context(), id)
+	if err != nil {
+		t.Fatalf("history: %v", err)
+	}
+	diff(t, "waits of the history", h.Waits, waits)
 	return waits
 }
 
@@ -170,6 +175,11 @@ func stepsOf(t tb, s RunStore, id semel.ID) []semel.StepRecord {
 	if err != nil {
 		t.Fatalf("steps: %v", err)
 	}
+	h, err := s.History(t.Context(), id)
+	if err != nil {
+		t.Fatalf("history: %v", err)
+	}
+	diff(t, "steps of the history", h.Steps, steps)
 	return steps
 }
 
