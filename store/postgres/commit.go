@@ -12,14 +12,15 @@ import (
 	"github.com/semel-dev/semel"
 )
 
-// insertClaim is a first claim. One whose ID was not minted just now is given
-// a due_at, so that the sweep need not look for it; see due.go.
+// insertClaim is a first claim. One whose ID was not minted just now, or whose
+// lease is short, is given a due_at, so that the sweep need not look for it; see
+// due.go.
 const insertClaim = `
 insert into semel.operation
   (id, created_at, updated_at, lease_until, due_at, version, attempt, cancel, incident, expired, state,
    scope, key, fingerprint, request, contract, body, first, run_id, step)
 select $1::uuid, clock.now, clock.now, clock.now + $2::interval,
-  case when $3::timestamptz between clock.now - interval '30 s' and clock.now + interval '30 s'
+  case when $3::timestamptz between clock.now - interval '1 s' and clock.now + interval '2 s' and $2::interval >= interval '8 s'
     then null else clock.now + $2::interval end,
   1, 1, false, false, false, 'in_progress',
   $4::text, $5::text, $6::bytea, $7::bytea, $8::bytea, $9::bytea, $10::bytea, $12::uuid, $13::text

@@ -19,10 +19,16 @@ import (
 // is walked by time: the sweep gives every first claim that is still in
 // progress margin after its minting a due_at, and then moves a persisted mark
 // behind it. Each stretch is walked once. A claim that commits long after its
-// minting, behind the mark, got its due_at when it was inserted. Claims younger
-// than the margin are looked at directly, as often as is cheap.
+// minting, behind the mark, got its due_at when it was inserted.
+//
+// A lease may lapse before the margin has passed. So those that are soon old are
+// walked once more, and the ones still in progress remembered until the lease
+// that they had then lapses. A claim with a lease so short that it could lapse
+// unseen got its due_at when it was inserted. What commits too late for the
+// walk, the sweep finds.
 const (
 	margin = time.Minute
+	soon   = 5 * time.Second // insertClaim relies on it
 	// recheck is how far before the mark a store begins its first sweep, for a
 	// claim whose transaction was held open by a worker that stood still.
 	recheck = time.Hour
@@ -31,9 +37,15 @@ const (
 // sweep is what a store remembers between two of its sweeps.
 type sweep struct {
 	mu     sync.Mutex
-	mark   time.Time        // all claims minted before it were swept
-	walked time.Time        // when the young claims were last walked, by the local clock
-	took   [3]time.Duration // and how long the last walks took
+	mark   time.Time // all claims minted before it were swept
+	walked time.Time // and those before this are remembered
+	young  []young
+}
+
+// young is a claim that was in progress, and until when.
+type young struct {
+	id    [16]byte
+	until time.Time
 }
 
 // Due lists operations that recovery should look at now, longest overdue
@@ -48,7 +60,7 @@ limit $2::integer`
 	if err != nil {
 		return nil, unavailable("look for due operations", err)
 	}
-	young, err := s.lapsed(ctx, now, swept, limit)
+	lapsed, err := s.lapsed(ctx, now, swept, limit)
 	if err != nil {
 		return nil, unavailable("look for lapsed leases", err)
 	}
@@ -58,7 +70,7 @@ limit $2::integer`
 	}
 	var due []semel.Operation
 	var unreadable error
-	for _, f := range append(found, young...) {
+	for _, f := range append(found, lapsed...) {
 		o, err := f.operation()
 		switch {
 		case err != nil:
@@ -89,25 +101,67 @@ func dueAt(o semel.Operation) time.Time {
 // those younger than the margin. It gives the older ones their due_at.
 func (s *Store) lapsed(ctx context.Context, now, swept time.Time, limit int) ([]stored, error) {
 	const query = selectOperation + `
-where o.id >= $1::uuid
-  and o.id < $2::uuid
+where o.id = any($1::uuid[])
   and o.state = 'in_progress'
-  and o.due_at is null
-  and o.lease_until <= $3::timestamptz
-order by o.id
-limit $4::integer`
+  and o.due_at is null`
 	s.sweep.mu.Lock()
 	defer s.sweep.mu.Unlock()
 	if err := s.sweepTo(ctx, swept, now.Add(-margin)); err != nil {
 		return nil, err
 	}
-	if s.sweep.busy() {
+	if err := s.walkTo(ctx, now.Add(-soon)); err != nil {
+		return nil, err
+	}
+	var ids [][16]byte
+	for _, y := range s.sweep.young {
+		if !y.until.After(now) && len(ids) < limit {
+			ids = append(ids, y.id)
+		}
+	}
+	if len(ids) == 0 {
 		return nil, nil
 	}
-	start := time.Now()
-	found, err := s.stored(ctx, query, firstID(s.sweep.mark), firstID(now.Add(margin)), now, limit)
-	s.sweep.walk(start)
+	found, err := s.stored(ctx, query, ids)
+	if err == nil {
+		s.sweep.forget(ids, found)
+	}
 	return found, err
+}
+
+// forget drops those that were looked at and are in progress no more, or have a
+// due_at.
+func (s *sweep) forget(looked [][16]byte, found []stored) {
+	gone := make(map[[16]byte]bool, len(looked))
+	for _, id := range looked {
+		gone[id] = true
+	}
+	for _, f := range found {
+		delete(gone, f.record.ID)
+	}
+	s.young = slices.DeleteFunc(s.young, func(y young) bool { return gone[y.id] })
+}
+
+// walkTo remembers first claims minted before to and since the last walk.
+func (s *Store) walkTo(ctx context.Context, to time.Time) error {
+	const query = `
+select id, lease_until
+from semel.operation
+where id >= $1::uuid
+  and id < $2::uuid
+  and state = 'in_progress'
+  and due_at is null`
+	from := later(s.sweep.walked, s.sweep.mark)
+	if to.Sub(from) < time.Second {
+		return nil
+	}
+	found, err := collect(ctx, s, "look for claims in progress", func(row pgx.CollectableRow) (y young, err error) {
+		err = row.Scan(&y.id, &y.until)
+		return y, err
+	}, query, firstID(from), firstID(to))
+	if err == nil {
+		s.sweep.young, s.sweep.walked = append(s.sweep.young, found...), to
+	}
+	return err
 }
 
 // sweepTo gives first claims minted before to, and still in progress, a due_at.
@@ -144,20 +198,6 @@ set swept = greatest(swept, $1::timestamptz)`
 		s.sweep.mark = to
 	}
 	return err
-}
-
-// busy reports whether the young claims are so many that this walk must be left
-// out, so that walks take at most a twentieth of the time. The sweep finds what
-// they would have found.
-func (s *sweep) busy() bool {
-	quickest := slices.Min(s.took[:])
-	return quickest > 50*time.Millisecond && time.Since(s.walked) < 20*quickest
-}
-
-func (s *sweep) walk(start time.Time) {
-	s.walked = start
-	copy(s.took[1:], s.took[:])
-	s.took[0] = time.Since(start)
 }
 
 // firstID is the least ID that can have been minted at t.
