@@ -272,7 +272,7 @@ func (b *branch) commute(p *pursuit, s *semel.DoStep, o semel.Operation) (semel.
 		}
 		rec.Effect = &semel.Operation{State: semel.Completed, Result: result}
 		return b.keep(rec), nil
-	case ev.Kind == semel.EvCancelled:
+	case ev.Kind == semel.EvCancelled, ev.Unsent: // nothing was tried
 		b.check()
 		x.abort(errors.New(ev.Reason))
 		b.exit()

@@ -288,7 +288,7 @@ func (p *pursuit) perform(o semel.Operation, h *held) semel.Event {
 	}
 	ev := p.transmit(s, late)
 	if ev.Kind == semel.EvRefused && refused != nil {
-		ev.Unsent = true
+		ev.Unsent = !errors.Is(refused, errTwice)
 		if errors.Is(refused, errCancelled) {
 			ev.Kind, ev.Reason = semel.EvCancelled, "it was cancelled before anything was sent"
 		}
