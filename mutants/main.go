@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -24,7 +25,7 @@ type mutant struct {
 func main() {
 	filter := strings.Join(os.Args[1:], " ")
 	survived := 0
-	for _, m := range mutants {
+	for _, m := range slices.Concat(mutants, ofRuns) {
 		if !strings.Contains(m.name, filter) {
 			continue
 		}

@@ -20,7 +20,7 @@ var mutants = []mutant{
 	},
 	{
 		"send_by is ignored", "engine/attempt.go",
-		`case !time.Now().Before(h.sendBy) || int64(time.Since(h.from)) >= h.until.Load():`, `case false:`,
+		`case over(h.sendBy, time.Now()) || h.until.over():`, `case false:`,
 		"./engine", "TestTooLateToSend",
 	},
 	{
