@@ -108,14 +108,6 @@ func (s *mortalStore) History(ctx context.Context, run semel.ID) (semel.RunHisto
 	return through(s.d, "History", func() (semel.RunHistory, error) { return s.Store.History(ctx, run) })
 }
 
-func (s *mortalStore) Steps(ctx context.Context, run semel.ID) ([]semel.StepRecord, error) {
-	return through(s.d, "Steps", func() ([]semel.StepRecord, error) { return s.Store.Steps(ctx, run) })
-}
-
-func (s *mortalStore) Waits(ctx context.Context, run semel.ID) ([]semel.RunWait, error) {
-	return through(s.d, "Waits", func() ([]semel.RunWait, error) { return s.Store.Waits(ctx, run) })
-}
-
 func (s *mortalStore) ChangeRun(ctx context.Context, id semel.ID, c semel.RunCommand) (semel.Run, error) {
 	return through(s.d, "ChangeRun", func() (semel.Run, error) { return s.Store.ChangeRun(ctx, id, c) })
 }

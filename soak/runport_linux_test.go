@@ -105,16 +105,10 @@ func (p *runPort) FindRun(ctx context.Context, workflow string, key semel.Key) (
 	return p.Runs.FindRun(ctx, workflow, key)
 }
 
-func (p *runPort) Steps(ctx context.Context, run semel.ID) ([]semel.StepRecord, error) {
+func (p *runPort) History(ctx context.Context, run semel.ID) (semel.RunHistory, error) {
 	if p.isCut() {
-		return nil, errCut
+		return semel.RunHistory{}, errCut
 	}
-	return p.Runs.Steps(ctx, run)
+	return p.Runs.History(ctx, run)
 }
 
-func (p *runPort) Waits(ctx context.Context, run semel.ID) ([]semel.RunWait, error) {
-	if p.isCut() {
-		return nil, errCut
-	}
-	return p.Runs.Waits(ctx, run)
-}
