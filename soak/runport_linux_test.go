@@ -111,4 +111,3 @@ func (p *runPort) History(ctx context.Context, run semel.ID) (semel.RunHistory, 
 	}
 	return p.Runs.History(ctx, run)
 }
-
