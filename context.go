@@ -8,7 +8,8 @@ import (
 
 // Context is what a workflow function works with. Every step goes through it,
 // one at a time: parallel work is for Each and Parallel, which hand each branch
-// a Context of its own. It ends when the worker must stop.
+// a Context of its own. It ends when the worker has lost the run, or is closed;
+// a worker that drains stops a workflow at its next step.
 type Context struct {
 	context.Context
 	executor Executor

@@ -3,6 +3,7 @@ package semel
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -70,6 +71,16 @@ type Run struct {
 	CreatedAt time.Time
 	UpdatedAt time.Time
 	EndedAt   time.Time
+}
+
+// PersonNeeded begins the Reason of a waiting run some of whose branches only a
+// person can move on.
+const PersonNeeded = "a person is needed: "
+
+// NeedsPerson reports whether the run, or a part of it, waits for a person to
+// say what is true or what is to be done. A paused run does not.
+func (r *Run) NeedsPerson() bool {
+	return r.State == RunHeld && !r.Paused || r.State == RunWaiting && strings.HasPrefix(r.Reason, PersonNeeded)
 }
 
 // Trigger is what started a run.

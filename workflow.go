@@ -80,16 +80,18 @@ func (w Workflow[In]) Definition() WorkflowDefinition {
 		}
 		actions[i] = d
 	}
-	return WorkflowDefinition{
-		Name: w.Name, Version: w.version(), Owner: w.Owner, Schedules: w.Schedules, Events: w.Events, Actions: actions,
-		Run: func(ctx Context) error {
-			var in In
-			if err := ctx.executor.Run().DecodeInput(&in); err != nil {
-				return err
-			}
-			return w.Func(ctx, in)
-		},
+	d := WorkflowDefinition{Name: w.Name, Version: w.version(), Owner: w.Owner, Schedules: w.Schedules, Events: w.Events, Actions: actions}
+	if w.Func == nil {
+		return d // which a worker refuses
 	}
+	d.Run = func(ctx Context) error {
+		var in In
+		if err := ctx.executor.Run().DecodeInput(&in); err != nil {
+			return err
+		}
+		return w.Func(ctx, in)
+	}
+	return d
 }
 
 func (w Workflow[In]) version() int {

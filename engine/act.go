@@ -79,8 +79,11 @@ func (b *branch) meet(p *pursuit, s *semel.DoStep) (semel.StepRecord, error) {
 	if fields, same := p.same(&o); !same {
 		b.conflict(p, fields)
 	}
-	if o.Run != b.x.run.ID {
-		e.join(b.x.ctx, o, p.call.Source)
+	if o.Run != b.x.run.ID || o.Step != p.path {
+		o = e.join(b.x.ctx, o, p.call.Source)
+	}
+	if o.Run == b.x.run.ID && o.Step != p.path {
+		e.log.Warn("two steps of one run have one key, and share one effect", "run", o.Run, "key", o.Key, "step", p.path, "began", o.Step)
 	}
 	b.keep(semel.StepRecord{Path: p.path, Kind: semel.StepAction, What: p.call.Action, Operation: o.ID, Outcome: semel.StepOpen, Effect: &o})
 	out := semel.Outcome{Status: semel.Status(o.StateAt(e.estimate())), Operation: o, Replayed: true}
@@ -144,7 +147,10 @@ func (b *branch) failed(p *pursuit, s *semel.DoStep, rec semel.StepRecord) (seme
 	if o.Cancelled {
 		b.hold(p.path, "step "+p.path+" was cancelled before anything was sent: only a person may start it again (semel op retry "+o.ID.String()+")")
 	}
-	asked := x.run.RetriedAt
+	asked := x.run.CreatedAt // what others tried before is not this run's
+	if x.run.RetriedAt.After(asked) {
+		asked = x.run.RetriedAt
+	}
 	made, unsent := 0, false
 	for _, a := range o.Attempts {
 		if unsent = a.Unsent; !unsent && a.ClaimedAt.After(asked) {
@@ -267,7 +273,7 @@ func (b *branch) commute(p *pursuit, s *semel.DoStep, o semel.Operation) (semel.
 		if result == nil {
 			result = &semel.Result{}
 		}
-		if rec.Result, err = json.Marshal(result); err != nil {
+		if rec.Result, err = json.Marshal(repeated{result, o.Fingerprint.String()}); err != nil {
 			b.hold(p.path, "the answer of step "+p.path+" cannot be kept: "+err.Error())
 		}
 		rec.Effect = &semel.Operation{State: semel.Completed, Result: result}
@@ -297,16 +303,27 @@ func (b *branch) commute(p *pursuit, s *semel.DoStep, o semel.Operation) (semel.
 	return rec, &semel.FailedError{Path: p.path, Reason: ev.Reason, Operation: semel.Operation{Attempt: tries}, Exhausted: s.Retry.Attempts > 1}
 }
 
+// repeated is the record of an effect that commutes: its answer, and what was
+// asked.
+type repeated struct {
+	*semel.Result
+	Request string `json:"request,omitzero"`
+}
+
 // commuted hands back the record of an effect that has no operation.
 func (b *branch) commuted(path string, s *semel.DoStep, c *semel.Call, rec semel.StepRecord) (semel.StepRecord, error) {
+	id, err := b.x.w.e.identify(c)
+	if err != nil {
+		return rec, &semel.FailedError{Path: path, Reason: err.Error()}
+	}
 	if rec.Outcome != semel.StepFailed {
+		var was repeated
+		if err := json.Unmarshal(rec.Result, &was); err == nil && was.Request != "" && was.Request != id.Fingerprint.String() {
+			b.hold(path, "step "+path+" is on record with another request: two requests need two names (Context.Named), and changed code a new version")
+		}
 		return rec, nil
 	}
 	if !b.x.later(b.path) && b.x.run.RetriedAt.After(rec.At) {
-		id, err := b.x.w.e.identify(c)
-		if err != nil {
-			return rec, &semel.FailedError{Path: path, Reason: err.Error()}
-		}
 		return b.commute(&pursuit{e: b.x.w.e, call: c, branch: b, path: path}, s, semel.Operation{Identity: id})
 	}
 	return rec, &semel.FailedError{Path: path, Reason: rec.Failure, Exhausted: s.Retry.Attempts > 1}

@@ -78,6 +78,12 @@ func (b *branch) call(fn func(semel.Context) error) ending {
 		}()
 		b.goroutine = goroutineID()
 		err := fn(semel.NewContext(b.x.ctx, b, b.path))
+		if err != nil { // an error that panics does so here
+			_, _ = err.Error(), needsPerson(err)
+		}
+		if p := b.busy.Load(); p != nil && !b.poisoned.Load() {
+			b.misuse("the workflow returned while step " + *p + " was under way")
+		}
 		end = ending{err: err}
 	}()
 	select {
@@ -117,6 +123,9 @@ func (b *branch) Return(value any) error {
 	if err != nil {
 		return fmt.Errorf("encode the result: %w", err)
 	}
+	if err := fits("result", data); err != nil {
+		return err
+	}
 	b.x.mu.Lock()
 	defer b.x.mu.Unlock()
 	b.x.result = data
@@ -131,8 +140,14 @@ func (b *branch) Step(ctx semel.Context, path string, s semel.Step) (semel.StepR
 	if err := semel.ValidateStepName(name); err != nil {
 		b.hold(path, err.Error())
 	}
-	rec, recorded, skipped := b.x.reach(path)
+	rec, recorded, skipped, again := b.x.reach(path)
+	was, waits := b.x.waited(path)
+	_, acts := s.(*semel.DoStep)
 	switch {
+	case again && !acts:
+		b.hold(path, "step "+path+" is asked for twice in one execution: two steps need two names, and the turns of a loop a name each (Context.Named, or Each)")
+	case waits && !recorded && !ends(s, was.Kind):
+		b.hold(path, fmt.Sprintf("changed code: step %s waits for something of kind %s, and the code asks for %s", path, was.Kind, semel.KindOf(s)))
 	case recorded && rec.Kind != semel.KindOf(s):
 		b.hold(path, fmt.Sprintf("changed code: step %s is recorded as %s, and the code asks for %s", path, rec.Kind, semel.KindOf(s)))
 	case len(skipped) > 0:
@@ -155,6 +170,23 @@ func (b *branch) Step(ctx semel.Context, path string, s semel.Step) (semel.StepR
 		return b.each(ctx, path, s, rec, recorded)
 	}
 	panic(fmt.Sprintf("engine: unknown step %T", s))
+}
+
+// ends reports whether a step of this kind may have begun the wait.
+func ends(s semel.Step, w semel.WaitKind) bool {
+	switch s.(type) {
+	case *semel.DoStep:
+		return w == semel.WaitOperation || w == semel.WaitTime || w == semel.WaitPerson
+	case *semel.SleepStep:
+		return w == semel.WaitTime || w == semel.WaitPerson
+	case *semel.EventStep:
+		return w == semel.WaitEvent || w == semel.WaitPerson
+	case *semel.ApprovalStep:
+		return w == semel.WaitApproval || w == semel.WaitPerson
+	case *semel.ChildStep:
+		return w == semel.WaitRun || w == semel.WaitPerson
+	}
+	return w == semel.WaitPerson
 }
 
 // enter lets a step begin, or ends the goroutine: where the branch is
@@ -233,7 +265,7 @@ func (b *branch) exit() {
 // keep puts a record beside the others; it is durable with the next commit of
 // the branch, which comes before anything else can be sent.
 func (b *branch) keep(r semel.StepRecord) semel.StepRecord {
-	r.At = b.x.w.e.estimate()
+	r.At, r.Failure = b.x.w.e.estimate(), plain(r.Failure)
 	b.x.record(r)
 	b.mu.Lock()
 	defer b.mu.Unlock()

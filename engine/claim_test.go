@@ -72,13 +72,16 @@ func TestAStepBeginsAfterItsClaim(t *testing.T) {
 				t.Errorf("the effect begins while the store has steps %v, %v, acknowledged: %t", steps, err, acknowledged.Load())
 			}
 		}
+		r.want(r.pass(run.ID), semel.RunCompleted, "")
+		wantEffects(t, &w, 1, 1)
 		down.Store(true)
+		run = r.start(bill.New("", invoice{ID: "i-2"}))
 		r.want(r.pass(run.ID), semel.RunRunning, "")
-		wantEffects(t, &w, 0, 0)
+		wantEffects(t, &w, 1, 1)
 		down.Store(false)
 		store.Shift(time.Minute)
 		r.want(r.pass(run.ID), semel.RunCompleted, "")
-		wantEffects(t, &w, 1, 1)
+		wantEffects(t, &w, 2, 2)
 	})
 }
 

@@ -269,14 +269,16 @@ func (e *Engine) lapse(ctx context.Context, o semel.Operation) (semel.Operation,
 
 // join records that the operation absorbed a request, as far as that costs
 // nothing but a write: losing the record loses no effect.
-func (e *Engine) join(ctx context.Context, o semel.Operation, source string) {
+func (e *Engine) join(ctx context.Context, o semel.Operation, source string) semel.Operation {
 	if o.Joined >= maxJoins {
-		return
+		return o
 	}
 	if source == "" {
 		source = e.opt.Name
 	}
-	if _, err := e.commit(ctx, o, semel.Event{Kind: semel.EvJoined, By: source}, e.newID()); err != nil && !errors.Is(err, semel.ErrStale) {
+	joined, err := e.commit(ctx, o, semel.Event{Kind: semel.EvJoined, By: source}, e.newID())
+	if err != nil && !errors.Is(err, semel.ErrStale) {
 		e.log.Warn("record of an absorbed request", "operation", o.ID, "err", err)
 	}
+	return joined
 }

@@ -39,6 +39,7 @@ type execution struct {
 	records   map[string]semel.StepRecord
 	earlier   map[string][]string // paths recorded before this execution, by branch, not reached yet
 	before    map[string]semel.RunWait
+	reached   map[string]bool // paths that the code has asked for
 	asleep    map[string]bool // paths of waits in before that are not over, of items left alone
 	waits     []semel.RunWait // of this execution
 	approvals []semel.Approval
@@ -53,7 +54,7 @@ type execution struct {
 func newExecution(w *Worker, r semel.Run, from time.Time) *execution {
 	x := &execution{
 		w: w, run: r, def: w.definition(&r), from: from,
-		records: map[string]semel.StepRecord{}, earlier: map[string][]string{}, before: map[string]semel.RunWait{}, asleep: map[string]bool{},
+		records: map[string]semel.StepRecord{}, earlier: map[string][]string{}, before: map[string]semel.RunWait{}, asleep: map[string]bool{}, reached: map[string]bool{},
 	}
 	x.ctx, x.stop = context.WithCancel(w.e.ctx)
 	x.until.set(from.Add(w.e.opt.Lease))
@@ -198,18 +199,21 @@ func branchOf(path string) string {
 }
 
 // reach takes note that the code asks for a step. It returns recorded steps of
-// the branch that the code should have asked for before a new one.
-func (x *execution) reach(path string) (r semel.StepRecord, recorded bool, skipped []string) {
+// the branch that the code should have asked for before a new one; again: it
+// asked for this one before.
+func (x *execution) reach(path string) (r semel.StepRecord, recorded bool, skipped []string, again bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	of := branchOf(path)
+	again = x.reached[path]
+	x.reached[path] = true
 	r, recorded = x.records[path]
 	if i := slices.Index(x.earlier[of], path); i >= 0 {
 		x.earlier[of] = slices.Delete(x.earlier[of], i, i+1)
 	} else if !recorded {
 		skipped = slices.Clone(x.earlier[of])
 	}
-	return r, recorded, skipped
+	return r, recorded, skipped, again
 }
 
 // later reports whether steps of the branch were recorded after those that the
@@ -282,7 +286,11 @@ func (x *execution) conclude(main *branch, end ending) semel.RunNext {
 		return x.suspended()
 	}
 	if missed := x.missed(); len(missed) > 0 {
-		return x.held(fmt.Sprintf("changed code: the record has step %s, which the code no longer reaches", missed[0]))
+		reason := fmt.Sprintf("changed code: the record has step %s, which the code no longer reaches", missed[0])
+		if end.err != nil {
+			reason += "; it returned: " + end.err.Error()
+		}
+		return x.held(reason)
 	}
 	if end.err == nil {
 		return x.next(semel.RunCompleted, "")

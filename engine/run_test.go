@@ -665,3 +665,79 @@ func TestAnApprovalThatEndedIsAskedForAgain(t *testing.T) {
 		}
 	})
 }
+
+func TestASecondRunTriesAgainWhatHadFailed(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() shifted) {
+		var healthy atomic.Bool
+		w := &world{answer: func(n int, _ *semel.Send) (semel.Event, bool) {
+			if healthy.Load() {
+				return confirmed(n), true
+			}
+			return semel.Event{Kind: semel.EvRefused, Reason: "expired card"}, false
+		}}
+		charge := act("charge", w, semel.Contract{Protection: semel.Unprotected})
+		wf := semel.Workflow[invoice]{Name: "bill", Func: func(ctx semel.Context, i invoice) error {
+			_, err := semel.Do(ctx, charge, i)
+			return err
+		}}
+		r := newRig(t, open(), wf.Definition())
+		r.want(r.pass(r.start(wf.New("k1", invoice{ID: "i"})).ID), semel.RunFailed, "expired card")
+		healthy.Store(true)
+		r.want(r.pass(r.start(wf.New("k2", invoice{ID: "i"})).ID), semel.RunCompleted, "")
+		if total(w) != 1 || len(w.keys) != 2 || w.keys[0] != w.keys[1] {
+			t.Errorf("effects %v, keys %v; want one, under one key", w.effects, w.keys)
+		}
+	})
+}
+
+type angry struct{}
+
+func (*angry) Error() string { panic("no words") }
+
+func TestCodeThatCannotBeExecutedSafelyHoldsItsRun(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() shifted) {
+		var w world
+		tag := act("tag", &w, semel.Contract{Protection: semel.Commutes})
+		for name, test := range map[string]struct {
+			code func(semel.Context, invoice) error
+			says string
+		}{
+			"an error that panics": {func(semel.Context, invoice) error { return (*angry)(nil) }, "panicked"},
+			"a nil of an error":    {func(semel.Context, invoice) error { var e *semel.FailedError; return e }, "panicked"},
+			"one name for two sleeps": {func(ctx semel.Context, _ invoice) error {
+				return errors.Join(semel.Sleep(ctx, "s", 0), semel.Sleep(ctx, "s", 0))
+			}, "asked for twice"},
+			"one name for two tags": {func(ctx semel.Context, i invoice) error {
+				if _, err := semel.Do(ctx, tag, i); err != nil {
+					return err
+				}
+				i.Amount++
+				_, err := semel.Do(ctx, tag, i)
+				return err
+			}, "another request"},
+			"a step that nobody waits for": {func(ctx semel.Context, i invoice) error {
+				began := make(chan struct{})
+				go func() {
+					close(began)
+					_, _ = semel.Do(ctx, act("slow", &world{before: func(int) { time.Sleep(300 * time.Millisecond) }}, semel.Contract{Protection: semel.Unprotected}), i)
+				}()
+				<-began
+				time.Sleep(100 * time.Millisecond)
+				return nil
+			}, "wrong use of a Context"},
+			"words that no database takes": {func(semel.Context, invoice) error { panic("bad \x00 news") }, "bad"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				wf := semel.Workflow[invoice]{Name: "w", Func: test.code}
+				store := open()
+				e := newEngine(t, store, engine.Options{})
+				worker, err := engine.NewWorker(t.Context(), e, engine.WorkerOptions{Workflows: []semel.WorkflowDefinition{wf.Definition()}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				r := &rig{T: t, store: store, runs: store.(semel.Runs), e: e, w: worker}
+				r.want(r.pass(r.start(wf.New(semel.Key(name), invoice{ID: "i"})).ID), semel.RunHeld, test.says)
+			})
+		}
+	})
+}

@@ -44,16 +44,20 @@ func (x *execution) suspended() semel.RunNext {
 		if !w.Until.IsZero() && (n.DueAt.IsZero() || w.Until.Before(n.DueAt)) {
 			n.DueAt = w.Until
 		}
-		if n.Reason == "" {
-			n.Reason = w.Reason
+		if n.Reason == "" || persons == 1 && (w.Person || w.Kind == semel.WaitPerson) {
+			n.Reason = w.Reason // that of the first which needs a person
 		}
 	}
 	if x.handOver || count == 0 {
 		n.State, n.DueAt, n.Reason = semel.RunRunning, x.w.e.estimate(), ""
 		return n
 	}
-	if persons == count {
+	switch persons {
+	case 0:
+	case count:
 		n.State = semel.RunHeld
+	default:
+		n.Reason = semel.PersonNeeded + n.Reason
 	}
 	if count > 1 {
 		n.Reason += fmt.Sprintf(" (and %d more)", count-1)
@@ -161,6 +165,10 @@ func (x *execution) operationWait(path string, o *semel.Operation) semel.RunWait
 
 // finish makes durable how the execution ended.
 func (x *execution) finish(main *branch, n semel.RunNext) {
+	n.Reason = plain(n.Reason)
+	for i := range n.Waits {
+		n.Waits[i].Reason = plain(n.Waits[i].Reason)
+	}
 	pause := 5 * time.Millisecond
 	until := time.Now().Add(x.w.e.opt.Patience)
 	for {

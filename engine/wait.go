@@ -17,6 +17,9 @@ func (b *branch) value(path string, s *semel.ValueStep, rec semel.StepRecord, re
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // never fails, see crypto/rand
 	result, err := s.Compute(b.x.w.e.estimate(), random)
+	if err == nil {
+		err = fits("value of step "+path, result)
+	}
 	if err != nil {
 		return rec, err
 	}
@@ -98,6 +101,9 @@ func (b *branch) child(path string, s *semel.ChildStep, rec semel.StepRecord, re
 		x.abort(err)
 		b.exit()
 	}
+	if b.above(r.ID) {
+		b.hold(path, "step "+path+" waits for a run that waits for this one, so neither can end: start another run")
+	}
 	if fields := r.DiffInput(n.Input); len(fields) > 0 {
 		b.hold(path, (&semel.RunConflictError{Run: r, Fields: fields}).Error())
 	}
@@ -129,3 +135,24 @@ func childEnd(rec semel.StepRecord) (semel.StepRecord, error) {
 	id, _ := semel.ParseID(string(rec.Result[1 : len(rec.Result)-1])) // as child wrote it
 	return semel.StepRecord{}, &semel.ChildError{Path: rec.Path, Run: id, State: semel.RunFailed, Reason: rec.Failure}
 }
+
+// above reports whether the run is this one, or one that waits for it.
+func (b *branch) above(id semel.ID) bool {
+	r := b.x.run
+	for range maxDepth {
+		if r.ID == id {
+			return true
+		}
+		if r.Parent == (semel.ID{}) {
+			return false
+		}
+		var err error
+		if r, err = b.x.w.runs.LoadRun(b.x.ctx, r.Parent); err != nil {
+			return false
+		}
+	}
+	return false
+}
+
+// maxDepth is how far runs above a run are looked at.
+const maxDepth = 32

@@ -103,7 +103,7 @@ type startedJSON struct {
 func describe(r *semel.Run) runJSON {
 	d := runJSON{
 		Run: r.ID.String(), Workflow: r.Workflow, Version: r.Version, Key: string(r.Key), State: r.State, InWords: words(r), Reason: r.Reason,
-		NeedsPerson: r.State == semel.RunHeld && !r.Paused, Done: r.Done, Total: r.Total, Result: r.Result, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		NeedsPerson: r.NeedsPerson(), Done: r.Done, Total: r.Total, Result: r.Result, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
 	if len(r.Result) == 0 {
 		d.Result = json.RawMessage("null")

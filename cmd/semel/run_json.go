@@ -52,7 +52,7 @@ type runNextJSON struct {
 func (sh *shell) describeRun(r *semel.Run, waits []semel.RunWait, now time.Time) runJSON {
 	d := runJSON{
 		Run: r.ID.String(), Workflow: r.Workflow, Version: r.Version, Key: string(r.Key), State: r.State, Reason: r.Reason,
-		NeedsPerson: heldForPerson(r), Result: rawOrNull(r.Result),
+		NeedsPerson: r.NeedsPerson(), Result: rawOrNull(r.Result),
 		Next:   runNextJSON{sh.adviseRun(r, waits, now).headline, runWord(r, now)},
 		Paused: r.Paused, CancelRequested: r.Cancel, Overdue: overdue(r, now), DueAt: instant(r.DueAt), Attempt: r.Attempt, Crashes: r.Crashes,
 		Done: r.Done, Total: r.Total, Priority: priorityWord(r.Priority), Input: rawOrNull(r.Input), Trigger: r.Trigger, ParentStep: r.ParentStep,

@@ -112,7 +112,7 @@ func (sh *shell) listRunsJSON(ctx context.Context, k *keeper, f semel.RunFilter,
 			out.More = true
 			break
 		}
-		if heldForPerson(&r) {
+		if r.NeedsPerson() {
 			out.NeedsPerson++
 		}
 		out.Runs = append(out.Runs, encode(sh.describeRun(&r, nil, now)))
@@ -138,7 +138,7 @@ func (sh *shell) listRunsTable(ctx context.Context, k *keeper, f semel.RunFilter
 		n++
 		mark := " "
 		switch {
-		case heldForPerson(&r):
+		case r.NeedsPerson():
 			mark = "!"
 			needs++
 		case overdue(&r, now):

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -114,7 +114,7 @@ func (sh *shell) tellRun(w io.Writer, s *runStory, all bool) {
 	if len(root.children) > 0 {
 		fmt.Fprintln(w, "\nSteps")
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		d := &drawing{table: table, now: s.now, all: all}
+		d := &drawing{table: table, run: s.run.ID, now: s.now, all: all}
 		d.children(root, 0)
 		_ = table.Flush() // the writer keeps its error
 	}
@@ -216,6 +216,7 @@ const shownItems = 20
 // drawing draws the steps of a run as a tree.
 type drawing struct {
 	table io.Writer
+	run   semel.ID
 	now   time.Time
 	all   bool
 }
@@ -265,7 +266,8 @@ func (d *drawing) words(n *node, at standing) (words, detail string) {
 	case r == nil || r.Kind == semel.StepItem && len(n.children) > 0:
 		return string(at), "" // what is below it says more
 	case r.Effect != nil:
-		return effectWords(r.Effect, at, d.now)
+		words, detail = effectWords(r.Effect, at, d.now)
+		return words, detail + d.begunBy(r)
 	}
 	return recordWords(r, n.approval)
 }
@@ -299,6 +301,18 @@ func effectWords(o *semel.Operation, at standing, now time.Time) (words, detail 
 		detail = r + "; " + detail
 	}
 	return words, detail
+}
+
+// begunBy says where an effect comes from that this step did not begin.
+func (d *drawing) begunBy(r *semel.StepRecord) string {
+	switch o := r.Effect; {
+	case r.Operation == (semel.ID{}) || r.Path == o.Step && o.Run == d.run:
+		return ""
+	case o.Run == (semel.ID{}):
+		return "; not begun by a run"
+	default:
+		return fmt.Sprintf("; shared: begun by step %s of run %s", o.Step, o.Run)
+	}
 }
 
 // recordWords tells about a step that has no operation.

@@ -41,9 +41,6 @@ func overdue(r *semel.Run, now time.Time) bool {
 	return ready(r, now) && r.State != semel.RunHeld && now.Sub(dueSince(r)) > unclaimed
 }
 
-// heldForPerson reports whether only a person can move the run on.
-func heldForPerson(r *semel.Run) bool { return r.State == semel.RunHeld && !r.Paused }
-
 // runWord is the state of a run as of now, in a few words.
 func runWord(r *semel.Run, now time.Time) string {
 	switch {

@@ -90,6 +90,7 @@ func atMostOneDir(cmd *cobra.Command, args []string) error {
 
 // serve loads, starts and works until it is told to end.
 func (sh *shell) serve(ctx context.Context, dir string, o *serveOptions) (err error) {
+	signal.Ignore(syscall.SIGPIPE) // who reads what it says may go away
 	p, err := sh.faultless(dir)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/big"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -176,6 +177,19 @@ func (p *Profile) contradicts(asked []byte, found any, more []string) string {
 		}
 	}
 	return ""
+}
+
+// shares reports whether the object repeats a field of what was asked for.
+func (p *Profile) shares(asked []byte, found any, more []string) bool {
+	v, ok := parse(asked)
+	if !ok {
+		return false
+	}
+	return slices.ContainsFunc(slices.Concat(more, p.Compare.Fields), func(field string) bool {
+		want, ok1 := scalarAt(v, field)
+		got, ok2 := scalarAt(found, field)
+		return ok1 && ok2 && sameScalar(want, got)
+	})
 }
 
 // sameScalar compares as a careful person would: 100 is 100.00, EUR is eur.

@@ -155,6 +155,9 @@ func (p *Profile) foundOne(s *semel.Send, a *answer, object map[string]any) seme
 		result.Body, result.Size, result.SHA256 = body, 0, ""
 	}
 	result.Reference = p.reference(&result, p.Reference.At)
+	if result.Reference == "" && !p.shares(s.Operation.Request.Body, object, used) {
+		return noAnswer("the lookup does not tell: its answer neither names an effect nor repeats a field of the request; where it is a list, found_in says where")
+	}
 	return semel.Event{Kind: semel.EvFound, Reason: "the destination has it", Reference: result.Reference, Result: &result}
 }
 

@@ -30,6 +30,8 @@ func TestLook(t *testing.T) {
 		"not found":                 {404, ``, "", absent, false, ""},
 		"gone":                      {410, ``, "", silent, false, ""},
 		"empty object":              {200, `{}`, "", silent, false, ""},
+		"a list in an object":       {200, `{"data":[],"has_more":false}`, "", silent, false, ""},
+		"a field and no name":       {200, `{"ref":"o-1"}`, "", found, false, ""},
 		"a list by surprise":        {200, `[]`, "", silent, false, ""},
 		"a page":                    {200, `<html>`, "", silent, false, ""},
 		"repeated member":           {200, `{"id":"a","id":"b"}`, "", silent, false, ""},

@@ -46,7 +46,7 @@ with next as (
     and (not $6::boolean or case $3::text when 'held' then r.paused_by is not null when 'cancelled' then r.cancel_asked is not null else false end)`
 
 const returningNext = `
-  returning r.id, r.updated_at, r.state, r.claimed_by, r.reason
+  returning r.id, r.updated_at, r.state, r.claimed_by, r.reason, r.paused_by
 ), gone as (
   delete from semel.wait as w
   using next
@@ -57,7 +57,7 @@ const notedNext = `, noted as (
   insert into semel.run_note (run_id, at, kind, by, text)
   select id, updated_at, state, claimed_by, reason
   from next
-  where state in ('held', 'failed')
+  where state = 'failed' or state = 'held' and paused_by is null
 )`
 
 const answerNext = `

@@ -121,7 +121,7 @@ func (e *ending) end(ctx context.Context, s *writer, h *holding, at int64) error
 	if _, err := exec(ctx, s, endExecution, e.Run[:], string(state), reason, due, e.Done, e.Total, text(e.Result), at); err != nil {
 		return err
 	}
-	if state == semel.RunHeld || state == semel.RunFailed {
+	if state == semel.RunHeld && !h.pausedBy.Valid || state == semel.RunFailed {
 		if err := note(ctx, s, e.Run, at, semel.RunNote{Kind: string(state), By: h.by, Text: reason}); err != nil {
 			return err
 		}
