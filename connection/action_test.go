@@ -50,11 +50,13 @@ func TestCall(t *testing.T) {
 		want string // method, URL, body, protection
 	}{
 		"post": {
-			"payments.charge", map[string]any{"customer": "<a&b>", "amount": json.Number("10.10"), "reference": big1},
+			"payments.charge",
+			map[string]any{"customer": "<a&b>", "amount": json.Number("10.10"), "reference": big1},
 			`POST https://api.example.com/v2/v1/charges {"amount":10.10,"customer":"<a&b>","reference":123456789012345678901234567890} keyed`,
 		},
 		"path": {
-			"payments.status", map[string]any{"ticket": map[string]any{"id": json.Number("9007199254740993")}, "status": "a/b"},
+			"payments.status",
+			map[string]any{"ticket": map[string]any{"id": json.Number("9007199254740993")}, "status": "a/b"},
 			`PUT https://api.example.com/v2/v1/tickets/9007199254740993/status {"status":"a/b","ticket":{"id":9007199254740993}} absolute`,
 		},
 		"query":    {"payments.find", map[string]any{"reference": "a/b &c"}, `GET https://api.example.com/v2/v1/charges?reference=a%2Fb+%26c  commutes`},

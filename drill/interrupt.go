@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/semel-dev/semel"
@@ -170,21 +171,21 @@ func (w *World) work(ctx context.Context, store Store, d *death) (ahead time.Dur
 
 // standing says where the runs stand.
 func standing(ctx context.Context, store Store) string {
-	out := ""
+	var out strings.Builder
 	for run, err := range store.ListRuns(ctx, semel.RunFilter{}) {
 		if err != nil {
 			return err.Error()
 		}
-		out += fmt.Sprintf("; %s is %s: %s, attempt %d, due %v", run.Workflow, run.State, run.Reason, run.Attempt, run.DueAt)
+		out.WriteString(fmt.Sprintf("; %s is %s: %s, attempt %d, due %v", run.Workflow, run.State, run.Reason, run.Attempt, run.DueAt))
 		waits, err := store.Waits(ctx, run.ID)
 		if err != nil {
 			return err.Error()
 		}
 		for _, w := range waits {
-			out += fmt.Sprintf(", %s until %v", w.Reason, w.Until)
+			out.WriteString(fmt.Sprintf(", %s until %v", w.Reason, w.Until))
 		}
 	}
-	return out
+	return out.String()
 }
 
 // over reports whether every run has ended or needs a person, or waits for a
