@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"time"
@@ -124,7 +123,7 @@ func (w *World) live(ctx context.Context, d *death) (ahead time.Duration, err er
 // work starts the runs and executes them, moving the clock to the next thing
 // that is due, and returns how far that was.
 func (w *World) work(ctx context.Context, store Store, d *death) (ahead time.Duration, err error) {
-	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	quiet := slog.New(slog.DiscardHandler)
 	e, err := engine.New(ctx, store, engine.Options{Name: "worker", Patience: time.Millisecond, Resolve: w.Resolve, Logger: quiet})
 	if err != nil {
 		return ahead, err

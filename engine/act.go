@@ -195,7 +195,7 @@ func (p *pursuit) begin(o semel.Operation) (semel.Outcome, error) {
 	out, err := p.attempt(context.Background(), claimed, held)
 	if err == nil && !out.Replayed {
 		for _, warning := range p.e.regenerated(p.branch.x.ctx, &out.Operation) {
-			p.e.log.Warn(warning, "run", p.branch.x.run.ID, "step", p.path)
+			p.e.log.Warn("the key of a step may have been made anew", "run", p.branch.x.run.ID, "step", p.path, "finding", warning)
 		}
 	}
 	return out, err

@@ -436,8 +436,7 @@ func TestCancelStopsBeforeTheNextStep(t *testing.T) {
 		run := r.pass(r.start(wf.New("", invoice{ID: "i-1"})).ID)
 		for range 2 {
 			if _, err := r.runs.ChangeRun(t.Context(), run.ID, semel.RunCommand{Verb: semel.CancelRun, By: "ann", Reason: "wrong customer"}); err != nil {
-				var state *semel.RunStateError
-				if !errors.As(err, &state) {
+				if _, ok := errors.AsType[*semel.RunStateError](err); !ok {
 					t.Fatal(err)
 				}
 			}
