@@ -146,6 +146,22 @@ func (d *Definition) checkInputs(given map[string]any) error {
 	return nil
 }
 
+// checkDefaults refuses to leave out what only a schedule or an event gives.
+func (d *Definition) checkDefaults(given map[string]any) error {
+	for _, in := range d.Inputs {
+		if _, ok := given[in.Name]; ok || in.Default == nil {
+			continue
+		}
+		for _, ref := range in.Default.Refs() {
+			switch variable, _, _ := strings.Cut(ref, "."); variable {
+			case "tick", "event":
+				return &semel.InputError{Field: "inputs." + in.Name, Problem: "is missing", Hint: "give it; its default is for runs that start with a " + map[string]string{"tick": "schedule", "event": "event"}[variable]}
+			}
+		}
+	}
+	return nil
+}
+
 // inputs reads the declarations; defaults are read once the language is known.
 func (r *reader) inputs(n *yaml.Node) (inputs []Input, defaults []*yaml.Node) {
 	if !r.isMapping(n, "inputs") {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -55,5 +56,25 @@ steps: [{id: a, sleep: {for: 1s}}]
 	}
 	if _, err := d.ResolveInputs(t.Context(), map[string]any{"count": n("3")}, nil); err == nil {
 		t.Error("a default without its tick was accepted")
+	}
+}
+
+func TestInputsThatOnlyATriggerGivesMustBeGiven(t *testing.T) {
+	d, problems := workflowfile.Parse("w.yaml", []byte(`
+name: w
+version: 1
+on: {schedule: {cron: "0 2 * * *"}, http: {}}
+inputs: {day: {type: string, default: "${{ tick.date }}"}, kind: {type: string, default: "full"}}
+steps: [{id: rest, sleep: {for: 1s}}]
+`), workflowfile.Checks{})
+	if d == nil {
+		t.Fatal(problems)
+	}
+	_, err := d.New("k", []byte(`{}`))
+	if err == nil || !strings.Contains(err.Error(), "inputs.day is missing") || !strings.Contains(err.Error(), "schedule") {
+		t.Errorf("without the day: error %v", err)
+	}
+	if _, err := d.New("k", []byte(`{"day":"2026-03-01"}`)); err != nil {
+		t.Errorf("with the day: %v", err)
 	}
 }

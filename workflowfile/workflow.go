@@ -48,7 +48,7 @@ func (d *Definition) New(key semel.Key, inputs []byte) (semel.NewRun, error) {
 	if err != nil {
 		return n, err
 	}
-	return n, d.checkInputs(given)
+	return n, errors.Join(d.checkInputs(given), d.checkDefaults(given))
 }
 
 // changedFrom says how the definition differs from the one with that text.

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/semel-dev/semel"
+	"github.com/semel-dev/semel/workflowfile"
 	"github.com/semel-dev/semel/engine"
 )
 
@@ -138,7 +139,7 @@ func (sh *shell) newest(ctx context.Context, k *keeper, n *semel.NewRun) error {
 		switch {
 		case n.Version == w.Version:
 			n.Definition = w.Definition
-			return nil
+			return sh.fits(ctx, k, n)
 		case n.Version < w.Version && w.Definition != "":
 			return usagef("--version %d is older than %s, which workers have: a new run begins with the newest definition. Leave out --version", n.Version, w)
 		case n.Version < w.Version:
@@ -152,6 +153,24 @@ func (sh *shell) newest(ctx context.Context, k *keeper, n *semel.NewRun) error {
 	}
 	sh.say("warning: no worker has registered %s here (registered: %s): the run waits for one that has it", semel.WorkflowRef{Name: n.Workflow, Version: n.Version}, have)
 	return nil
+}
+
+// fits refuses inputs that no run of the registered definition could begin
+// with: the key would be used up.
+func (sh *shell) fits(ctx context.Context, k *keeper, n *semel.NewRun) error {
+	if n.Definition == "" {
+		return nil // only its program knows
+	}
+	text, err := k.Registered(ctx, n.Definition)
+	if err != nil {
+		return err
+	}
+	d, _ := workflowfile.Restore(n.Workflow+".yaml", text, checksWith(nil))
+	if d == nil {
+		return nil // it was written for another semel
+	}
+	_, err = d.New(n.Key, n.Input)
+	return err
 }
 
 // aboutFlag names the flag that gave the JSON which err is about.
