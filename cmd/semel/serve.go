@@ -124,6 +124,9 @@ func (sh *shell) serve(ctx context.Context, dir string, o *serveOptions) (err er
 	if err != nil {
 		return err
 	}
+	if err := sh.tellChanged(ctx, runs, p); err != nil {
+		return err
+	}
 	worker, err := engine.NewWorker(ctx, e, engine.WorkerOptions{
 		Workflows: executable(p.definitions(), p.config), Earlier: old, AtOnce: o.atOnce, Drain: o.drain,
 	})

@@ -59,6 +59,23 @@ func (s *serving) tell(ctx context.Context) error {
 	return s.sh.newsOfStart(s)
 }
 
+// tellChanged says which workflows are registered with another text under the
+// same version, before this worker registers its own.
+func (sh *shell) tellChanged(ctx context.Context, runs semel.Runs, p *project) error {
+	all, err := runs.Workflows(ctx)
+	if err != nil {
+		return err
+	}
+	for _, w := range all {
+		for _, d := range p.definitions() {
+			if d.Name == w.Name && d.Version == w.Version && d.Digest != w.Definition {
+				sh.say("warning: %s was registered with another text: runs that began with it are held, and a worker that still has it holds those that begin with this one; give the changed text a new version", w)
+			}
+		}
+	}
+	return nil
+}
+
 // tellNewer says where another worker has a newer version.
 func (s *serving) tellNewer(ctx context.Context) error {
 	known, err := s.runs.Workflows(ctx)
