@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/semel-dev/semel"
-	"github.com/semel-dev/semel/workflowfile"
 	"github.com/semel-dev/semel/engine"
+	"github.com/semel-dev/semel/workflowfile"
 )
 
 const runStartHelp = `Start a run of a workflow: any worker that has the workflow and version takes it.
