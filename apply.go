@@ -82,6 +82,7 @@ func (o *Operation) record(ev *Event, before State) {
 		o.Person = o.Person || ev.Person && o.State == Unknown
 		if o.State == Failed && before == Unknown {
 			o.closeAll()
+			o.Absent = true
 		}
 		o.reason(ev)
 	case EvDidNotHappen:
@@ -135,7 +136,7 @@ func (o *Operation) claim(ev *Event, before State) {
 		token = o.ID
 	}
 	o.Attempts = append(o.Attempts, Attempt{Number: ev.Attempt, Token: token, By: ev.By, Generation: o.Generation, ClaimedAt: ev.At, SendBy: sendBy, Open: true, Outcome: EvClaimed})
-	o.Reason, o.Person, o.Cancel, o.Cancelled = "", false, false, false
+	o.Reason, o.Person, o.Cancel, o.Cancelled, o.Absent = "", false, false, false, false
 	o.Looks, o.lookedAt, o.notBefore = 0, time.Time{}, time.Time{}
 }
 

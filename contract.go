@@ -193,8 +193,8 @@ func (c *Contract) writeTimeout() time.Duration {
 }
 func (c *Contract) skew() time.Duration { return orDefault(c.Skew, DefaultSkew) }
 
-// budget is the number of attempts recovery may make by itself.
-func (c *Contract) budget() int {
+// Budget is the number of attempts that are made without anybody asking.
+func (c *Contract) Budget() int {
 	if c.Attempts > 0 {
 		return c.Attempts
 	}

@@ -104,7 +104,7 @@ func decideResend(o *Operation, c Contract, now time.Time, asked bool) (Move, bo
 	case Transactional, Lookup, Unprotected:
 		return Move{}, false
 	}
-	if o.Cancel || !asked && o.Attempt >= c.budget() || !o.approvedAt(now) {
+	if o.Cancel || !asked && o.Attempt >= c.Budget() || !o.approvedAt(now) {
 		return Move{}, false
 	}
 	at := later(o.triedAt.Add(c.backoff(o.Attempt)), o.notBefore)
@@ -127,7 +127,7 @@ func decideLookup(o *Operation, c Contract, now time.Time, asked bool) (Move, bo
 		return Move{}, false
 	}
 	proof, provable := o.ProofAt(c)
-	if !asked && o.Looks >= c.budget() && (!provable || !o.lookedAt.Before(proof)) {
+	if !asked && o.Looks >= c.Budget() && (!provable || !o.lookedAt.Before(proof)) {
 		return Move{}, false
 	}
 	at := later(o.triedAt.Add(c.backoff(o.Looks+1)), o.notBefore)
@@ -162,7 +162,7 @@ func whyPerson(o *Operation, c Contract, now time.Time) string {
 		return "it was asked to stop after it may have been sent"
 	case c.looksUp():
 		return "lookups gave no proof"
-	case o.Attempt >= c.budget() && c.Protection != Unprotected:
+	case o.Attempt >= c.Budget() && c.Protection != Unprotected:
 		return "sending again did not bring an answer"
 	}
 	return "it may have happened; the destination offers no key and no lookup, so nothing is sent again by machine"

@@ -24,6 +24,7 @@ type Operation struct {
 	Cancel     bool    // somebody asked to stop it
 	Cancelled  bool    // stopped before sending; only a person may start it again
 	Looks      int     // lookups since the last attempt
+	Absent     bool    // failed, because a lookup proved that nothing had happened
 	Person     bool    // only a person can settle it
 	Joined     int     // requests that this operation absorbed
 	Expired    bool    // body and result were dropped when retention ended

@@ -277,8 +277,12 @@ func TestC40DiscardAndRestart(t *testing.T) {
 		h.store.Shift(time.Minute)
 		r.process(job{Database: database, Name: "node-a", Flows: "nap", Shift: time.Minute})
 		h.await(owned, semel.RunHeld)
-		if op := h.operation(owned, "charge"); op.State != semel.Unknown {
-			r.Errorf("h-3 is %s, want unknown", op.State)
+		now, err := h.store.Now(r.Context())
+		if err != nil {
+			r.Fatal(err)
+		}
+		if op := h.operation(owned, "charge"); op.StateAt(now) != semel.Unknown {
+			r.Errorf("h-3 is %s, want unknown", op.StateAt(now))
 		}
 		r.wantRun(h.load(discarded), semel.RunCancelled, "")
 		r.wantAt("/charge", 1, 2)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/semel-dev/semel"
+	"github.com/semel-dev/semel/engine"
 )
 
 // mortalDestination is a destination as a process that may die sees it.
@@ -51,6 +52,20 @@ func mortal(def semel.WorkflowDefinition, d *death) semel.WorkflowDefinition {
 	}
 	def.Actions = actions
 	return def
+}
+
+// resolver finds destinations as a process that may die sees them.
+func (d *death) resolver(find engine.Resolver) engine.Resolver {
+	if find == nil {
+		return nil
+	}
+	return func(o *semel.Operation) (semel.Destination, semel.Contract, error) {
+		to, c, err := find(o)
+		if err != nil {
+			return nil, c, err
+		}
+		return d.wrap(to), c, nil
+	}
 }
 
 func (d *death) wrap(to semel.Destination) semel.Destination { return &mortalDestination{to, d} }

@@ -124,7 +124,7 @@ func (w *World) live(ctx context.Context, d *death) (ahead time.Duration, err er
 // that is due, and returns how far that was.
 func (w *World) work(ctx context.Context, store Store, d *death) (ahead time.Duration, err error) {
 	quiet := slog.New(slog.DiscardHandler)
-	e, err := engine.New(ctx, store, engine.Options{Name: "worker", Patience: time.Millisecond, Resolve: w.Resolve, Logger: quiet})
+	e, err := engine.New(ctx, store, engine.Options{Name: "worker", Patience: time.Millisecond, Resolve: d.resolver(w.Resolve), Logger: quiet})
 	if err != nil {
 		return ahead, err
 	}

@@ -151,29 +151,45 @@ func (b *branch) failed(p *pursuit, s *semel.DoStep, rec semel.StepRecord) (seme
 	if x.run.RetriedAt.After(asked) {
 		asked = x.run.RetriedAt
 	}
-	made, unsent := 0, false
+	tried, refused, unsent := 0, 0, false
 	for _, a := range o.Attempts {
-		if unsent = a.Unsent; !unsent && a.ClaimedAt.After(asked) {
-			made++
+		if a.ClaimedAt.After(asked) {
+			tried++
+			unsent = a.Unsent
+		}
+		if !a.Unsent && a.ClaimedAt.After(asked) && (a.Outcome == semel.EvRefused || a.Outcome == semel.EvRetained) {
+			refused++
 		}
 	}
 	limit := max(1, s.Retry.Attempts)
-	if made >= limit {
+	switch {
+	case refused >= limit:
 		failure.Exhausted = s.Retry.Attempts > 1
 		return rec, failure
+	case tried >= limit+p.call.Contract.Budget():
+		failure.Exhausted = true
+		return rec, failure
+	case tried > 0 && refused == 0 && !unsent && !o.Absent:
+		return rec, failure // a person said that it did not happen
 	}
-	now := x.w.e.estimate()
-	if made > 0 || unsent {
+	if tried > 0 {
 		b.check()
-		if at := o.UpdatedAt.Add(s.Retry.Pause(max(1, made))); at.After(now) {
-			b.suspend(semel.RunWait{
-				Path: p.path, Kind: semel.WaitTime, Until: at,
-				Reason: fmt.Sprintf("step %s failed, nothing happened: %s; attempt %d of %d", p.path, o.Reason, made+1, limit),
-			})
+		now := x.w.e.estimate()
+		if at := o.UpdatedAt.Add(s.Retry.Pause(max(1, refused))); at.After(now) {
+			b.suspend(semel.RunWait{Path: p.path, Kind: semel.WaitTime, Until: at, Reason: again(p.path, o, refused, limit)})
 		}
 	}
 	out, err := p.anew(*o)
 	return b.judge(p, s, &out, err)
+}
+
+// again says why a step is tried again: after a failure, as often as its Retry
+// says, and where nothing had arrived, since that is nobody's refusal.
+func again(path string, o *semel.Operation, refused, limit int) string {
+	if o.Absent || refused == 0 {
+		return fmt.Sprintf("step %s: the attempt had no effect, and is made again: %s", path, o.Reason)
+	}
+	return fmt.Sprintf("step %s failed, nothing happened: %s; attempt %d of %d", path, o.Reason, refused+1, limit)
 }
 
 // begin claims a new operation and performs its first attempt.

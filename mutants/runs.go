@@ -87,7 +87,7 @@ var ofRuns = []mutant{
 	{
 		"PostgreSQL gives an event twice", "store/postgres/event.go",
 		`where taken.event_id = e.id and taken.workflow = $4::text)`, `where taken.event_id = e.id and taken.workflow = $4::text and false)`,
-		"./store/postgres", "TestRunConformance/Events",
+		"./store/postgres", "TestConformanceRuns/Events",
 	},
 	{
 		"SQLite gives no event from before the wait", "store/sqlite/event.go",
@@ -113,12 +113,12 @@ var ofRuns = []mutant{
 	{
 		"PostgreSQL waits for what is settled", "store/postgres/wait.go",
 		`o.version > w.version`, `o.version < 0`,
-		"./store/postgres", "TestRunConformance/WaitOperation",
+		"./store/postgres", "TestConformanceRuns/WaitOperation",
 	},
 	{
 		"PostgreSQL waits for an event that is there", "store/postgres/wait.go",
 		`where w.run_id = r.id and w.kind = 'event'`, `where w.run_id = r.id and w.kind = 'none'`,
-		"./store/postgres", "TestRunConformance/(Events|EventLimit|WakeRace)$",
+		"./store/postgres", "TestConformanceRuns/(Events|EventLimit|WakeRace)$",
 	},
 	{
 		"SQLite takes the end of an older attempt", "store/sqlite/run_commit.go",
@@ -128,17 +128,17 @@ var ofRuns = []mutant{
 	{
 		"PostgreSQL takes the end of an older attempt", "store/postgres/run_next.go",
 		"where r.id = $1::uuid\n    and r.attempt = $2::integer", "where r.id = $1::uuid\n    and 0 < $2::integer",
-		"./store/postgres", "TestRunConformance/RunFence",
+		"./store/postgres", "TestConformanceRuns/RunFence",
 	},
 	{
 		"PostgreSQL takes the claim of an older attempt", "store/postgres/guard.go",
 		`and r.attempt = $%[2]d::integer`, `and 0 < $%[2]d::integer`,
-		"./store/postgres", "TestRunConformance/RunFence",
+		"./store/postgres", "TestConformanceRuns/RunFence",
 	},
 	{
 		"PostgreSQL takes the step of an older attempt", "store/postgres/step.go",
 		`and r.attempt = $2::integer`, `and 0 < $2::integer`,
-		"./store/postgres", "TestRunConformance/RunFence",
+		"./store/postgres", "TestConformanceRuns/RunFence",
 	},
 	{
 		"SQLite claims for a run that was asked to stop", "store/sqlite/run_commit.go",
@@ -148,12 +148,12 @@ var ofRuns = []mutant{
 	{
 		"PostgreSQL claims for a cancelled run", "store/postgres/guard.go",
 		"\n      and r.cancel_asked is null", "",
-		"./store/postgres", "TestRunConformance/RunOutcome",
+		"./store/postgres", "TestConformanceRuns/RunOutcome",
 	},
 	{
 		"PostgreSQL claims for a paused run", "store/postgres/guard.go",
 		"\n      and r.paused_by is null", "",
-		"./store/postgres", "TestRunConformance/RunOutcome",
+		"./store/postgres", "TestConformanceRuns/RunOutcome",
 	},
 	{
 		"SQLite claims under another request's approval", "store/sqlite/approval.go",
@@ -163,7 +163,7 @@ var ofRuns = []mutant{
 	{
 		"PostgreSQL claims under another request's approval", "store/postgres/guard.go",
 		`and a.digest = $%[4]d::text`, `and $%[4]d::text <> ''`,
-		"./store/postgres", "TestRunConformance/ApprovedClaim",
+		"./store/postgres", "TestConformanceRuns/ApprovedClaim",
 	},
 	{
 		"SQLite claims under an approval that has ended", "approval.go",
@@ -173,7 +173,7 @@ var ofRuns = []mutant{
 	{
 		"PostgreSQL claims under an approval that has ended", "store/postgres/guard.go",
 		"\n      and (a.until is null or a.until > clock.now)", "",
-		"./store/postgres", "TestRunConformance/ApprovedClaim",
+		"./store/postgres", "TestConformanceRuns/ApprovedClaim",
 	},
 	{
 		"a resend is due after the approval's end", "decide.go",
@@ -243,12 +243,12 @@ var ofRuns = []mutant{
 	{
 		"PostgreSQL counts no deaths", "store/postgres/run_claim.go",
 		`crashes = r.crashes + taken.lapsed::integer,`, `crashes = r.crashes,`,
-		"./store/postgres", "TestRunConformance/Crashes",
+		"./store/postgres", "TestConformanceRuns/Crashes",
 	},
 	{
 		"PostgreSQL never forgets deaths", "store/postgres/run_next.go",
 		`crashes = 0,`, `crashes = r.crashes,`,
-		"./store/postgres", "TestRunConformance/Crashes",
+		"./store/postgres", "TestConformanceRuns/Crashes",
 	},
 	{
 		"a child with another input is shared", "engine/wait.go",
@@ -263,7 +263,7 @@ var ofRuns = []mutant{
 	{
 		"PostgreSQL shares a child with another input", "store/postgres/run_next.go",
 		`if existing && child.Fingerprint != b.fingerprint {`, `if existing && false {`,
-		"./store/postgres", "TestRunConformance/ChildConflict",
+		"./store/postgres", "TestConformanceRuns/ChildConflict",
 	},
 	{
 		"a run key hides another input", "engine/start.go",
@@ -278,7 +278,7 @@ var ofRuns = []mutant{
 	{
 		"PostgreSQL fires a tick twice", "store/postgres/schedule.go",
 		"and seen = $3::timestamptz\n  and not paused", "and $3::timestamptz is not null\n  and not paused",
-		"./store/postgres", "TestRunConformance/Fire",
+		"./store/postgres", "TestConformanceRuns/Fire",
 	},
 	{
 		"SQLite fires a paused schedule", "store/sqlite/schedule.go",
@@ -288,7 +288,7 @@ var ofRuns = []mutant{
 	{
 		"PostgreSQL fires a paused schedule", "store/postgres/schedule.go",
 		"and seen = $3::timestamptz\n  and not paused", "and seen = $3::timestamptz",
-		"./store/postgres", "TestRunConformance/(Fire|Schedules)",
+		"./store/postgres", "TestConformanceRuns/(Fire|Schedules)",
 	},
 	{
 		"every missed tick is made up for", "engine/trigger.go",

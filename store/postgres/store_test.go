@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { postgrestest.Main(m) }
 
 func TestConformance(t *testing.T) { storetest.Test(t, harness) }
 
-func TestRunConformance(t *testing.T) { storetest.TestRuns(t, harness) }
+func TestConformanceRuns(t *testing.T) { storetest.TestRuns(t, harness) }
 
 // harness is a fresh database on the shared server.
 func harness(t *testing.T) storetest.Harness {
