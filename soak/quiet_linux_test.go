@@ -86,7 +86,7 @@ func (o *office) rest(store semel.Store) bool {
 	var moving []semel.Run
 	operations := 0
 	for until := time.Now().Add(3 * time.Minute); time.Now().Before(until); time.Sleep(500 * time.Millisecond) {
-		if moving = o.moving(runs); len(moving) > 0 {
+		if moving = o.moving(store, runs); len(moving) > 0 {
 			continue
 		}
 		if _, operations = o.claims(store); operations == 0 {
@@ -108,7 +108,11 @@ func (o *office) rest(store semel.Store) bool {
 
 // moving are the runs that would go on by themselves. Those that somebody has
 // paused are resumed.
-func (o *office) moving(runs semel.Runs) (moving []semel.Run) {
+func (o *office) moving(store semel.Store, runs semel.Runs) (moving []semel.Run) {
+	now, err := store.Now(o.t.Context())
+	if err != nil {
+		o.t.Fatal(err)
+	}
 	for r, err := range runs.ListRuns(o.t.Context(), semel.RunFilter{}) {
 		if err != nil {
 			o.t.Fatal(err)
@@ -117,7 +121,8 @@ func (o *office) moving(runs semel.Runs) (moving []semel.Run) {
 		case r.Paused && !r.State.Ended():
 			_, _ = runs.ChangeRun(o.t.Context(), r.ID, semel.RunCommand{Verb: semel.ResumeRun, By: "soak", Reason: "the quiet phase"})
 			moving = append(moving, r)
-		case r.State == semel.RunRunning, r.State == semel.RunWaiting && !o.waitsForOthers(runs, r.ID):
+		case !r.State.Ended() && !r.DueAt.IsZero() && !r.DueAt.After(now), // somebody woke it just now
+			r.State == semel.RunRunning, r.State == semel.RunWaiting && !o.waitsForOthers(runs, r.ID):
 			moving = append(moving, r)
 		}
 	}
