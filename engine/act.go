@@ -352,7 +352,7 @@ func (b *branch) stopping() error {
 		return errCancelled
 	case b.x.pause.Load():
 		return errPaused
-	case b.x.fenced.Load():
+	case b.x.fenced.Load(), b.poisoned.Load():
 		return errFenced
 	}
 	return nil

@@ -399,10 +399,13 @@ func TestChildRunsAreSharedByTheirKey(t *testing.T) {
 			c, err := semel.Do(ctx, ship, i)
 			return errors.Join(err, ctx.Return(c.ID+"!"))
 		}}
-		var got string
+		var got atomic.Value
 		parent := semel.Workflow[invoice]{Name: "order", Func: func(ctx semel.Context, i invoice) error {
 			end, err := semel.Child(ctx, child, "", i)
-			return errors.Join(err, end.Into(&got))
+			var result string
+			err = errors.Join(err, end.Into(&result))
+			got.Store(result)
+			return err
 		}}
 		r := newRig(t, open(), child.Definition(), parent.Definition())
 		a := r.start(parent.New("a", invoice{ID: "o-1"}))
@@ -410,8 +413,8 @@ func TestChildRunsAreSharedByTheirKey(t *testing.T) {
 		r.pass(a.ID)
 		r.want(r.pass(a.ID), semel.RunCompleted, "")
 		r.want(r.pass(b.ID), semel.RunCompleted, "")
-		if total(&w) != 1 || !strings.HasSuffix(got, "!") {
-			t.Errorf("%d effects, result %q", total(&w), got)
+		if result, _ := got.Load().(string); total(&w) != 1 || !strings.HasSuffix(result, "!") {
+			t.Errorf("%d effects, result %q", total(&w), result)
 		}
 	})
 }
@@ -716,12 +719,12 @@ func TestCodeThatCannotBeExecutedSafelyHoldsItsRun(t *testing.T) {
 			}, "another request"},
 			"a step that nobody waits for": {func(ctx semel.Context, i invoice) error {
 				began := make(chan struct{})
-				go func() {
+				slow := &world{before: func(int) {
 					close(began)
-					_, _ = semel.Do(ctx, act("slow", &world{before: func(int) { time.Sleep(300 * time.Millisecond) }}, semel.Contract{Protection: semel.Unprotected}), i)
-				}()
+					time.Sleep(200 * time.Millisecond)
+				}}
+				go func() { _, _ = semel.Do(ctx, act("slow", slow, semel.Contract{Protection: semel.Unprotected}), i) }()
 				<-began
-				time.Sleep(100 * time.Millisecond)
 				return nil
 			}, "wrong use of a Context"},
 			"words that no database takes": {func(semel.Context, invoice) error { panic("bad \x00 news") }, "bad"},
