@@ -362,10 +362,17 @@ func (b *branch) conclude() {
 	}
 }
 
+// errOutcomeLost: an outcome could be neither recorded nor kept, perhaps by a
+// flush that was under way while the code went on. Nothing follows it.
+var errOutcomeLost = fmt.Errorf("the outcome before is not on record: %w", semel.ErrUnavailable)
+
 // end makes durable what is kept, and how the execution ends.
 func (b *branch) end(n *semel.RunNext) (at time.Time, err error) {
 	b.commits.Lock()
 	defer b.commits.Unlock()
+	if b.x.aborted.Load() && n.State.Ended() {
+		return time.Time{}, errOutcomeLost
+	}
 	c := b.take()
 	c.Next = n
 	answer := b.commit(context.Background(), c)
@@ -379,6 +386,9 @@ func (b *branch) end(n *semel.RunNext) (at time.Time, err error) {
 func (b *branch) claim(ctx context.Context, change semel.Change) (semel.Operation, error) {
 	b.commits.Lock()
 	defer b.commits.Unlock()
+	if b.x.aborted.Load() {
+		return change.Before, errOutcomeLost
+	}
 	c := b.take()
 	c.Claim = &change
 	answer := b.commit(ctx, c)

@@ -174,6 +174,46 @@ func TestRunDoesNotEndOverALostOutcome(t *testing.T) {
 	})
 }
 
+// The outcome is on its way to the store while the code goes on. When it is
+// lost there, the code's next effect is not begun, and the run does not end.
+func TestNothingFollowsAnOutcomeThatIsLostMeanwhile(t *testing.T) {
+	for _, then := range []string{"end", "effect"} {
+		t.Run(then, func(t *testing.T) {
+			eachStore(t, func(t *testing.T, open func() shifted) {
+				var first, second world
+				charge := act("charge", &first, semel.Contract{Protection: semel.Unprotected})
+				ship := act("ship", &second, semel.Contract{Protection: semel.Unprotected})
+				wf := semel.Workflow[invoice]{Name: "bill", Func: func(ctx semel.Context, i invoice) error {
+					if _, err := semel.Do(ctx, charge, i); err != nil {
+						return err
+					}
+					time.Sleep(30 * time.Millisecond) // the outcome's commit is under way by now
+					if then == "end" {
+						return nil
+					}
+					_, err := semel.Do(ctx, ship, i)
+					return err
+				}}
+				inner := open()
+				store := &flaky{shifted: inner, Runs: inner.(semel.Runs)}
+				store.fail = func(c semel.RunCommit) bool { return c.Outcome != nil && c.Outcome.Event.Kind == semel.EvConfirmed }
+				e := newEngine(t, store, engine.Options{Patience: 300 * time.Millisecond})
+				worker, err := engine.NewWorker(t.Context(), e, engine.WorkerOptions{Workflows: []semel.WorkflowDefinition{wf.Definition()}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				r := &rig{T: t, store: store, runs: store, e: e, w: worker}
+				run := r.pass(r.start(wf.New("k", invoice{ID: "i"})).ID)
+				if _, _, n := second.total(); run.State.Ended() || n > 0 {
+					t.Fatalf("run is %s after %d requests of the second step, and the outcome of the first is not on record", run.State, n)
+				}
+				store.Shift(time.Minute)
+				r.want(r.pass(run.ID), semel.RunHeld, "unknown")
+			})
+		})
+	}
+}
+
 // A sleep that is over stays over when the store is away for a moment then.
 func TestSleepIsNotBegunAnewAfterTrouble(t *testing.T) {
 	for _, where := range []string{"run", "item"} {
