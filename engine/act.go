@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"time"
 
 	"github.com/semel-dev/semel"
 )
@@ -276,8 +275,8 @@ func (b *branch) commute(p *pursuit, s *semel.DoStep, o semel.Operation) (semel.
 	if err != nil {
 		return semel.StepRecord{}, &semel.FailedError{Path: p.path, Reason: err.Error()}
 	}
-	h := &held{e: e, from: time.Now(), stop: b.stopping}
-	h.sendBy = h.from.Add(x.until.left())
+	h := &held{e: e, from: e.clock(), stop: b.stopping}
+	h.sendBy = h.from.Add(x.until.left(e.clock()))
 	h.until.set(h.sendBy)
 	ev := p.perform(claimed, h)
 	p.leave() // before the answer is kept

@@ -29,7 +29,7 @@ var (
 // claim commits the next attempt under contract c. The returned held counts
 // its deadline from before the store was asked.
 func (p *pursuit) claim(ctx context.Context, o semel.Operation, c semel.Contract, token semel.ID) (semel.Operation, *held, error) {
-	h := &held{e: p.e, from: time.Now()}
+	h := &held{e: p.e, from: p.e.clock()}
 	by := p.call.Source
 	if by == "" {
 		by = p.e.opt.Name
@@ -91,7 +91,7 @@ func (p *pursuit) commitClaim(ctx context.Context, o semel.Operation, ev semel.E
 	}
 	claimed, err := p.branch.claim(ctx, change)
 	if err == nil {
-		p.e.offset.Store(int64(time.Until(claimed.UpdatedAt)))
+		p.e.offset.Store(int64(claimed.UpdatedAt.Sub(p.e.clock())))
 	}
 	return claimed, err
 }
@@ -131,7 +131,7 @@ type held struct {
 
 // begin is the check immediately before the first byte.
 func (h *held) begin() error {
-	if time.Since(h.from) > freshClaim && h.attempt > 0 {
+	if h.e.clock().Sub(h.from) > freshClaim && h.attempt > 0 {
 		h.renew()
 	}
 	if h.stop != nil {
@@ -144,7 +144,7 @@ func (h *held) begin() error {
 		return errFenced
 	case h.cancel.Load():
 		return errCancelled
-	case over(h.sendBy, time.Now()) || h.until.over():
+	case over(h.sendBy, h.e.clock()) || h.until.over(h.e.clock()):
 		return errTooLate
 	case h.begun.Swap(true):
 		return errTwice
@@ -174,7 +174,7 @@ func (h *held) release() {
 }
 
 func (h *held) renew() {
-	asked := time.Now()
+	asked := h.e.clock()
 	ctx, cancel := context.WithTimeout(context.Background(), h.e.opt.Lease)
 	defer cancel()
 	r, err := h.e.store.Renew(ctx, h.op, h.attempt, h.e.opt.Lease)

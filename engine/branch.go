@@ -15,10 +15,6 @@ import (
 	"github.com/semel-dev/semel"
 )
 
-// flushAfter is how long an outcome waits to share the commit of the next
-// claim.
-const flushAfter = time.Millisecond
-
 // stranded is how long a function may go on after a wrong use of its Context:
 // it may be waiting, for ever, for the goroutine that this ended.
 const stranded = time.Second
@@ -274,7 +270,7 @@ func (b *branch) keep(r semel.StepRecord) semel.StepRecord {
 }
 
 // postpone keeps the outcome of an attempt for the next commit, which the
-// branch makes within flushAfter. It reports false for an outcome that must be
+// branch makes within Options.Linger. It reports false for an outcome that must be
 // on record before anything else is decided.
 func (b *branch) postpone(o semel.Operation, ev semel.Event, token semel.ID) (semel.Operation, bool) {
 	if o.Attempt != 1 || ev.Kind != semel.EvConfirmed {
@@ -286,13 +282,17 @@ func (b *branch) postpone(o semel.Operation, ev semel.Event, token semel.ID) (se
 		return o, false
 	}
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.outcome = &postponed{before: o, event: ev, change: change}
-	if b.timer == nil {
-		b.timer = time.AfterFunc(flushAfter, b.flush)
-	} else {
-		b.timer.Reset(flushAfter)
+	linger := b.x.w.e.opt.Linger
+	switch {
+	case linger < 0:
+		defer b.flush()
+	case b.timer == nil:
+		b.timer = time.AfterFunc(linger, b.flush)
+	default:
+		b.timer.Reset(linger)
 	}
+	b.mu.Unlock()
 	return change.After, true
 }
 

@@ -14,14 +14,11 @@ type deadline struct{ at atomic.Pointer[time.Time] }
 // set moves the deadline; t has the monotonic reading of time.Now.
 func (d *deadline) set(t time.Time) { d.at.Store(&t) }
 
-func (d *deadline) over() bool {
-	at := *d.at.Load()
-	return over(at, time.Now())
-}
+func (d *deadline) over(now time.Time) bool { return over(*d.at.Load(), now) }
 
 // left is how much time there is by the clock that gives less.
-func (d *deadline) left() time.Duration {
-	at, now := *d.at.Load(), time.Now()
+func (d *deadline) left(now time.Time) time.Duration {
+	at := *d.at.Load()
 	return min(at.Sub(now), at.Round(0).Sub(now.Round(0)))
 }
 

@@ -48,6 +48,13 @@ type Options struct {
 	// Forget is how long the store keeps records: a synthetic key minted
 	// earlier that is not on record is refused as expired. 0 means for ever.
 	Forget time.Duration
+	// Linger is how long an outcome may wait to share a commit with what its run
+	// does next; 0 means 1 ms, less than 0 not at all. A block, a wait and the
+	// end of the run never wait for it.
+	Linger time.Duration
+	// Clock is this process's own clock, for its deadlines; nil means time.Now.
+	// A drill moves it.
+	Clock func() time.Time
 	// Logger takes what nobody is waiting to hear; nil means slog.Default().
 	Logger *slog.Logger
 }
@@ -67,6 +74,7 @@ type Engine struct {
 	store    semel.Store
 	opt      Options
 	log      *slog.Logger
+	clock    func() time.Time
 	offset   atomic.Int64 // of the store's clock from ours, in nanoseconds
 	ctx      context.Context
 	stop     context.CancelFunc
@@ -101,10 +109,16 @@ func New(ctx context.Context, store semel.Store, o Options) (*Engine, error) {
 	if o.Patience == 0 {
 		o.Patience = 30 * time.Second
 	}
+	if o.Linger == 0 {
+		o.Linger = time.Millisecond
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	e := &Engine{store: store, opt: o, log: o.Logger}
+	e := &Engine{clock: o.Clock, store: store, opt: o, log: o.Logger}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	if _, err := e.now(ctx); err != nil {
 		e.stop()
@@ -141,7 +155,7 @@ func (e *Engine) Close(ctx context.Context) error {
 func (e *Engine) now(ctx context.Context) (time.Time, error) {
 	at, err := e.store.Now(ctx)
 	if err == nil {
-		e.offset.Store(int64(time.Until(at)))
+		e.offset.Store(int64(at.Sub(e.clock())))
 	}
 	return at, err
 }
@@ -149,7 +163,7 @@ func (e *Engine) now(ctx context.Context) (time.Time, error) {
 // estimate is the store's time as far as it is known here: good enough to
 // prepare a change, which the store then stamps itself.
 func (e *Engine) estimate() time.Time {
-	return time.Now().Add(time.Duration(e.offset.Load())).UTC()
+	return e.clock().Add(time.Duration(e.offset.Load())).UTC()
 }
 
 // commit prepares and commits one event.
@@ -163,7 +177,7 @@ func (e *Engine) commit(ctx context.Context, o semel.Operation, ev semel.Event, 
 	if err != nil {
 		return o, err
 	}
-	e.offset.Store(int64(time.Until(next.UpdatedAt)))
+	e.offset.Store(int64(next.UpdatedAt.Sub(e.clock())))
 	return next, nil
 }
 

@@ -82,7 +82,7 @@ func (x *execution) lose() {
 
 // lost reports whether the claim may be another's by now.
 func (x *execution) lost() bool {
-	return x.fenced.Load() || x.until.over()
+	return x.fenced.Load() || x.until.over(x.w.e.clock())
 }
 
 // execute goes on with the run as far as it can, and makes durable where it

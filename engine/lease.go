@@ -29,7 +29,7 @@ func (w *Worker) renew(ctx context.Context) {
 	var fences []semel.RunFence
 	w.mu.Lock()
 	for id, x := range w.held {
-		if time.Since(x.from) > min(time.Second, w.e.opt.Lease/4) {
+		if w.e.clock().Sub(x.from) > min(time.Second, w.e.opt.Lease/4) {
 			held[id] = x
 			fences = append(fences, x.fence())
 		}
@@ -38,7 +38,7 @@ func (w *Worker) renew(ctx context.Context) {
 	if len(fences) == 0 {
 		return
 	}
-	asked := time.Now()
+	asked := w.e.clock()
 	ctx, cancel := context.WithTimeout(ctx, w.e.opt.Lease)
 	defer cancel()
 	runs, err := w.runs.RenewRuns(ctx, fences, w.e.opt.Lease)

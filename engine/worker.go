@@ -192,7 +192,7 @@ func (w *Worker) take(ctx context.Context) (int, error) {
 		w.more.Store(len(w.refs) > 0)
 		return 0, nil
 	}
-	from := time.Now()
+	from := w.e.clock()
 	// A worker that must end does not leave behind what it is about to get.
 	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.e.opt.Lease)
 	defer cancel()
@@ -259,7 +259,7 @@ func (w *Worker) Start(ctx context.Context, n semel.NewRun) (r semel.Run, existi
 		return w.e.Start(ctx, n)
 	}
 	claim := w.claimant()
-	from := time.Now()
+	from := w.e.clock()
 	r, existing, err = w.e.start(ctx, n, &claim)
 	if err == nil && !existing {
 		existing = !w.begin(r, from)

@@ -21,6 +21,7 @@ type attempt struct {
 	shut     bool
 	answered bool // a status line has arrived
 	why      string
+	reply    *Reply // once it is read
 	wire     *wire       // once open
 	overdue  *time.Timer // aborts a request that takes too long to leave
 	deadline time.Time   // by when all of it has left
@@ -69,6 +70,20 @@ func (a *attempt) answer() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.answered = true
+}
+
+// hear keeps the answer as it came.
+func (a *attempt) hear(r *Reply) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.reply = r
+}
+
+// heard is the answer as it came, nil where none has been read.
+func (a *attempt) heard() *Reply {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.reply
 }
 
 // stop shuts the gate, unless bytes have left. True means that nothing has

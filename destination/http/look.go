@@ -20,19 +20,26 @@ const lookTimeout = 30 * time.Second
 // for: an object that differs in a member the profile compares, or in one that
 // the lookup was made with, is no evidence but work for a person.
 func (d *Destination) Look(ctx context.Context, s *semel.Send) semel.Event {
+	ev, _ := d.LookReply(ctx, s)
+	return ev
+}
+
+// LookReply is Look that also hands back the answer as it came, nil where there
+// was none.
+func (d *Destination) LookReply(ctx context.Context, s *semel.Send) (semel.Event, *Reply) {
 	ctx, cancel := context.WithTimeout(ctx, orElse(s.Operation.Contract.Timeout, lookTimeout))
 	defer cancel()
 	req, profile, err := d.question(ctx, s)
 	if err != nil {
-		return noAnswer(err.Error())
+		return noAnswer(err.Error()), nil
 	}
 	resp, err := d.lookups.Do(req)
 	if err != nil {
-		return noAnswer("the lookup got no answer: " + cause(err))
+		return noAnswer("the lookup got no answer: " + cause(err)), nil
 	}
 	got := readAnswer(resp)
 	_ = resp.Body.Close()
-	return profile.found(s, &got)
+	return profile.found(s, &got), got.reply()
 }
 
 // question builds the GET.

@@ -245,6 +245,10 @@ func BuiltIn(name string) (*Profile, error) {
 	return found, nil
 }
 
+// Read is what an answer means by the profile, where it is at hand from
+// beginning to end.
+func (p *Profile) Read(status int, body []byte) Meaning { return p.match(status, body, true).meaning() }
+
 // match returns the rule for an answer, or nil.
 func (p *Profile) match(status int, body []byte, whole bool) *Answer {
 	var v any

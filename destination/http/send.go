@@ -21,14 +21,21 @@ import (
 // two cases it goes on reading if s.Late is set, and closes the connection if
 // not.
 func (d *Destination) Send(ctx context.Context, s *semel.Send) semel.Event {
+	ev, _ := d.SendReply(ctx, s)
+	return ev
+}
+
+// SendReply is Send that also hands back the answer as it came. It is nil where
+// none had come when Send would return.
+func (d *Destination) SendReply(ctx context.Context, s *semel.Send) (semel.Event, *Reply) {
 	if !d.enter() {
-		return refused(s, "the destination is closed")
+		return refused(s, "the destination is closed"), nil
 	}
 	defer d.wg.Done()
 	s = lasting(s)
 	o, err := d.order(ctx, s)
 	if err != nil {
-		return refused(s, err.Error())
+		return refused(s, err.Error()), nil
 	}
 	a := newAttempt(s, orElse(s.Operation.Contract.WriteTimeout, semel.DefaultWriteTimeout))
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -38,7 +45,8 @@ func (d *Destination) Send(ctx context.Context, s *semel.Send) semel.Event {
 		defer a.done()
 		done <- d.attempt(inner, a, o)
 	})
-	return d.await(ctx, a, cancel, done)
+	ev := d.await(ctx, a, cancel, done)
+	return ev, a.heard()
 }
 
 // lasting is a copy of s that outlives the call, for late evidence.
@@ -193,6 +201,7 @@ func (d *Destination) attempt(ctx context.Context, a *attempt, o *order) semel.E
 	got := readAnswer(resp)
 	slow.Stop()
 	_ = resp.Body.Close() // it is read as far as it will be
+	a.hear(got.reply())
 	ev := o.profile.judge(a.send, got)
 	whole := l.wire.unbind()
 	if ev.Kind == semel.EvLost || !whole || !got.whole || resp.Close {
