@@ -22,8 +22,8 @@ type Definition struct {
 	// outcome.
 	OnFailure []*Step
 	// Digest identifies what a run depends on: everything but the file's name,
-	// layout, comments and quoting, and but owner, description and triggers. The
-	// texts that steps name are part of it.
+	// layout, comments and quoting, and but owner, description, triggers and
+	// accepted risks. The texts that steps name are part of it.
 	Digest string
 	// Text is the file as it was read.
 	Text []byte
@@ -57,6 +57,8 @@ type Step struct {
 	Wait    *Wait
 	Sleep   *Sleep
 	Approve *Approve
+	// Accept are the risks that somebody knows of and takes.
+	Accept []Accept
 
 	Line, Column int
 

@@ -47,6 +47,7 @@ func TestDigestIgnoresHowItIsWritten(t *testing.T) {
 		"line ends": "\ufeff" + strings.ReplaceAll(before, "\n", "\r\n"),
 		"owner":     strings.ReplaceAll(before, "owner: ops", "owner: sales"),
 		"words":     strings.ReplaceAll(before, "the day", "the very day"),
+		"accepted":  strings.ReplaceAll(before, "id: d, sleep", "id: d, accept: [{code: no_owner, reason: x}], sleep"),
 		"triggers":  strings.ReplaceAll(before, "http: {}", "event: {name: x}"),
 	} {
 		got := parsed(t, text)

@@ -31,6 +31,9 @@ func (r *reader) content(m members) *node {
 			continue
 		}
 		c := newNode(n)
+		if name == "steps" || name == "on_failure" {
+			c.unaccepted()
+		}
 		if name == "inputs" {
 			for _, input := range c.fields {
 				input.node.fields = slices.DeleteFunc(input.node.fields, func(f nodeField) bool { return f.name == "description" })

@@ -63,6 +63,7 @@ func TestSchemaAndParseRefuseTheSame(t *testing.T) {
 	good := []string{
 		step(`uses: payments.charge`),
 		step(`uses: payments.charge, if: true, approve: {valid: 1h30m}`),
+		step(`uses: payments.charge, accept: [{code: two_effects, reason: the mail is wanted}]`),
 		step(`sleep: {for: "${{ run.key }}"}`),
 		head + "on: {schedule: {cron: '0 2 * * *'}, http: {}}\n" + step(`sleep: {for: 1s}`)[len(head):],
 	}
@@ -83,6 +84,9 @@ func TestSchemaAndParseRefuseTheSame(t *testing.T) {
 		step(`uses: payments.charge, effect: {on_unknown: pay}`), step(`uses: payments.charge, effect: {on_failed: pay}`),
 		step(`uses: payments.charge, retry: {}`), step(`uses: payments.charge, retry: {attempts: 0}`),
 		step(`uses: payments.charge, retry: {attempts: 2, backoff: 3}`),
+		step(`sleep: {for: 1s}, accept: []`), step(`sleep: {for: 1s}, accept: {code: no_owner, reason: x}`),
+		step(`sleep: {for: 1s}, accept: [{code: no_owner}]`), step(`sleep: {for: 1s}, accept: [{reason: x}]`),
+		step(`sleep: {for: 1s}, accept: [{code: syntax, reason: x}]`), step(`sleep: {for: 1s}, accept: [{code: no_owner, reason: " "}]`),
 		step(`sleep: {}`), step(`sleep: {for: 3}`), step(`sleep: {for: 3d}`), step(`sleep: {for: 1s, until: "2030-01-31T09:00:00Z"}`),
 		step(`wait: {}`), step(`wait: {event: x, timeout: 3}`), step(`wait: {event: x, match: [a]}`),
 		step(`approve: {}`), step(`approve: {step: A}`), step(`uses: payments.charge, approve: {by: [a]}`),

@@ -87,6 +87,9 @@ func (r *reader) step(n *yaml.Node, m members, s *scope, step *Step) {
 			r.wrong(m[belongs.member], CodeField, "add "+belongs.kind+", or leave it out", "%s belongs to %s", belongs.member, belongs.kind)
 		}
 	}
+	if n := m["accept"]; n != nil {
+		step.Accept = r.accept(n)
+	}
 	if n := m["uses"]; n != nil {
 		step.Uses = r.uses(n, m, s)
 	}

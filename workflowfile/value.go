@@ -179,17 +179,64 @@ func (v *Value) Refs() []string {
 
 // Literal returns the value if no expression is in it.
 func (v *Value) Literal() (value any, ok bool) {
+	if v == nil {
+		return nil, false
+	}
 	return v.literal, v.expr == nil && v.parts == nil && v.list == nil && v.fields == nil
 }
 
 // Field returns a member of a mapping, nil if there is none.
 func (v *Value) Field(name string) *Value {
+	if v == nil {
+		return nil
+	}
 	for _, f := range v.fields {
 		if f.name == name {
 			return f.value
 		}
 	}
 	return nil
+}
+
+// Fields lists the names of the members of a mapping, in their order.
+func (v *Value) Fields() []string {
+	if v == nil {
+		return nil
+	}
+	names := make([]string, len(v.fields))
+	for i, f := range v.fields {
+		names[i] = f.name
+	}
+	return names
+}
+
+// String is the value as a person writes it, on one line: a text with its
+// expressions, or JSON.
+func (v *Value) String() string {
+	switch {
+	case v == nil:
+		return ""
+	case v.expr != nil:
+		return "${{ " + v.expr.Text + " }}"
+	case v.parts != nil:
+		var b strings.Builder
+		for _, p := range v.parts {
+			if p.expr != nil {
+				b.WriteString("${{ " + p.expr.Text + " }}")
+			} else {
+				b.WriteString(p.text)
+			}
+		}
+		return b.String()
+	case v.list != nil:
+		return fmt.Sprint(v.list)
+	case v.fields != nil:
+		return fmt.Sprint(v.Fields())
+	}
+	if s, ok := v.literal.(string); ok {
+		return s
+	}
+	return fmt.Sprint(v.literal)
 }
 
 // partTypes are what may be part of a text.

@@ -22,9 +22,6 @@ const (
 	defaultWorkflows = "workflows"
 )
 
-// codeConfiguration is the code of a problem of semel.yaml.
-const codeConfiguration workflowfile.Code = "configuration"
-
 // project is a directory of workflow files, with the connections that they use.
 type project struct {
 	dir      string
@@ -184,7 +181,7 @@ func loadConfig(path string) (*connection.Config, []workflowfile.Problem, error)
 	problems := make([]workflowfile.Problem, len(wrong))
 	for i, e := range wrong {
 		problems[i] = workflowfile.Problem{
-			File: e.File, Line: e.Line, Column: e.Column, Severity: workflowfile.SeverityError, Code: codeConfiguration, Message: e.Problem, Fix: e.Fix,
+			File: e.File, Line: e.Line, Column: e.Column, Severity: workflowfile.SeverityError, Code: workflowfile.CodeConfiguration, Message: e.Problem, Fix: e.Fix,
 		}
 	}
 	return nil, problems, nil
