@@ -21,7 +21,7 @@ type attempt struct {
 	shut     bool
 	answered bool // a status line has arrived
 	why      string
-	reply    *Reply // once it is read
+	reply    *Reply      // once it is read
 	wire     *wire       // once open
 	overdue  *time.Timer // aborts a request that takes too long to leave
 	deadline time.Time   // by when all of it has left

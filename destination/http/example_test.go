@@ -139,3 +139,46 @@ func ExampleCheckTemplate() {
 	// <nil>
 	// {key} stands in the scheme or host of "https://{key}/charges", where no value may
 }
+
+func ExampleDestination_SendReply() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Idempotent-Replayed", "true")
+		_, _ = w.Write([]byte(`{"id":"ch_1"}`))
+	}))
+	defer server.Close()
+	destination, err := httpdest.New(httpdest.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = destination.Close(context.Background()) }()
+	operation := &semel.Operation{Identity: semel.Identity{Request: semel.Request{Kind: httpdest.Kind, Method: "POST", URL: server.URL}}}
+	evidence, reply := destination.SendReply(context.Background(), &semel.Send{Operation: operation, Attempt: 1, Begin: func() error { return nil }})
+	fmt.Println(evidence.Kind, reply.Status, reply.Header.Get("Idempotent-Replayed"), string(reply.Body), reply.Whole)
+	// Output: confirmed 200 true {"id":"ch_1"} true
+}
+
+func ExampleDestination_LookReply() {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	destination, err := httpdest.New(httpdest.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	operation := &semel.Operation{Identity: semel.Identity{
+		Key: "k", Contract: semel.Contract{LookupURL: server.URL + "/charges/{key}"},
+	}}
+	evidence, reply := destination.LookReply(context.Background(), &semel.Send{Operation: operation})
+	fmt.Println(evidence.Kind, reply.Status)
+	// Output: absent 404
+}
+
+func ExampleProfile_Read() {
+	profile, err := httpdest.BuiltIn("stripe")
+	fmt.Println(profile.Read(402, []byte(`{"error":{"type":"card_error","code":"card_declined"}}`)), err)
+	fmt.Println(profile.Read(500, nil))
+	// Output:
+	// retained <nil>
+	// unknown
+}
