@@ -45,6 +45,7 @@ var layers = map[string][]string{
 	"workflowfile":                {"."},
 	"connection":                  {".", "destination", "workflowfile"},
 	"check":                       {".", "workflowfile"},
+	"probe":                       {".", "destination/http"},
 	"drill":                       {".", "engine", "store/sqlite", "workflowfile"},
 	"semeltest":                   {".", "engine", "store/sqlite", "workflowfile"},
 	"console":                     {"api"},
