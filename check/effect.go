@@ -20,7 +20,8 @@ type effect struct {
 	// uncovered says why an approval in the run does not cover it; empty where
 	// one does, or none is meant to.
 	uncovered string
-	deferred  bool // it is reached while the function ends
+	deferred  bool       // it is reached while the function ends
+	call      semel.Call // of a dry run
 }
 
 // key is what names an effect.
@@ -31,6 +32,8 @@ type key struct {
 	members      []string // names of what it is made of, such as invoice.id
 	unexplained  bool     // there is more in it than these
 	changing     string   // what differs between two tries; empty for nothing
+	constant     bool     // it is the same for another request
+	source       string   // the JSON that it may be made of, of a dry run
 }
 
 // member is a member of a request, with the last part of its name.

@@ -11,7 +11,7 @@ import (
 // risks are the rules about one effect. Each finds one thing at most.
 var risks = []func(w *workflow, e *effect) (Finding, bool){
 	relativeUpdate, singleWriter, unprotectedRetry, windowTooShort, timeoutTooShort, missingDelays, noOwner,
-	approvalExpires, approvalNotCovering, twoEffects, weakKey, secretInKey, unstableKey, consequentialDefer,
+	approvalExpires, approvalNotCovering, twoEffects, weakKey, secretInKey, unstableKey, constantKey, consequentialDefer,
 }
 
 func found(code workflowfile.Code, s workflowfile.Severity, fix, message string, args ...any) (Finding, bool) {

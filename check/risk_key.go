@@ -91,3 +91,13 @@ func unstableKey(_ *workflow, e *effect) (Finding, bool) {
 	return found(workflowfile.CodeUnstableKey, workflowfile.SeverityError, "make it of what names the work, or keep what was computed with semel.Compute",
 		"the key of step %s %s: each try would be another piece of work, and act again", e.path, e.key.changing)
 }
+
+// constantKey: two requests that differ are two pieces of work. What a file
+// says about it is found when it is read.
+func constantKey(_ *workflow, e *effect) (Finding, bool) {
+	if !e.key.constant {
+		return Finding{}, false
+	}
+	return found(workflowfile.CodeKey, workflowfile.SeverityWarning, "make it of what names the work",
+		"the key of step %s is %q for another input, too: the second piece of work would never be done", e.path, e.key.text)
+}

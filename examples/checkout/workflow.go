@@ -36,7 +36,7 @@ func New(d Destinations) semel.Workflow[Order] {
 	}
 	charge.Send.Contract = semel.Contract{
 		Effect: semel.External, Protection: semel.Keyed, Window: 24 * time.Hour, KeyHeader: "Idempotency-Key",
-		Timeout: 10 * time.Second, MaxProcessing: 30 * time.Second,
+		Timeout: 30 * time.Second, MaxProcessing: 30 * time.Second,
 	}
 	return semel.Workflow[Order]{
 		Name: "checkout", Owner: "shop@example.com",

@@ -1,0 +1,228 @@
+package check
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/semel-dev/semel"
+	"github.com/semel-dev/semel/workflowfile"
+)
+
+// Options say how a workflow in Go is checked. The zero value starts it with
+// the input {}.
+type Options struct {
+	// Input of the dry runs; it becomes JSON. Nil means {}.
+	Input any
+	// Key of the dry runs; empty means "check".
+	Key semel.Key
+	// Answers are what steps bring: the destination's answer, the data of an
+	// event, a computed value, or the result of a child run. Each becomes JSON.
+	// A name is the path of a step without the keys of items, as in
+	// "bill/charge", or the name of an action or of an event. An error is how
+	// the step fails: semel.ErrTimedOut and semel.ErrRejected are what they say,
+	// every other error is a known failure. A step without an answer brings
+	// something that its type can hold.
+	Answers map[string]any
+	// Accept are the risks that are taken.
+	Accept []Accept
+	// OperatorTime is how long a person may take to look; 0 means
+	// DefaultOperatorTime.
+	OperatorTime time.Duration
+}
+
+// Accept says that a risk of a step is known, and why it is taken.
+type Accept struct {
+	// Step is the path of the step without the keys of items. For an action that
+	// was not reached it is the action's name.
+	Step   string
+	Code   workflowfile.Code
+	Reason string
+}
+
+// Workflow checks a workflow in Go from dry runs: its function is called, and
+// every step is recorded and performed by nobody. Nothing is sent, no time
+// passes, events arrive, and approvals are given. Functions that compute values
+// are called, unless there is an answer for them; other code of the workflow
+// runs as ever.
+//
+// A second run with the same input, at another time and as another run, finds
+// keys that differ from try to try; one with another input finds keys that do
+// not follow the work. Runs that are suspended at each step find effects in
+// deferred functions.
+//
+// The error says that the workflow could not be run dry at all: it has no
+// function, it panics, or the options cannot be used. A workflow that returns
+// an error was run. It is safe for concurrent use if the workflow's code is.
+func Workflow(d semel.WorkflowDefinition, o Options) (Report, error) {
+	if d.Run == nil {
+		return Report{}, fmt.Errorf("workflow %s has no function", d.Name)
+	}
+	w := &workflow{name: d.Name, version: max(d.Version, 1), owner: d.Owner, operator: cmp.Or(o.OperatorTime, DefaultOperatorTime)}
+	for _, a := range o.Accept {
+		if !slices.Contains(workflowfile.Acceptable(), a.Code) {
+			return Report{}, fmt.Errorf("accept %q: there is no such risk", a.Code)
+		}
+		if strings.TrimSpace(a.Reason) == "" {
+			return Report{}, fmt.Errorf("accept %s of step %s: say why the risk is taken", a.Code, a.Step)
+		}
+		w.accepts = append(w.accepts, acceptance{step: a.Step, code: a.Code, reason: a.Reason})
+	}
+	p, err := newPlan(d, o)
+	if err != nil {
+		return Report{}, err
+	}
+	first, err := p.run(dry{})
+	if err != nil {
+		return Report{}, err
+	}
+	again, err := p.run(dry{second: true})
+	if err != nil {
+		return Report{}, err
+	}
+	other, err := p.run(dry{varied: true})
+	if err != nil {
+		other = &recorder{} // the other input is not one that the code expects
+	}
+	w.effects = first.effects(p, d.Owner)
+	compare(w.effects, again, other)
+	if err := p.suspend(w.effects, len(first.paths)); err != nil {
+		return Report{}, err
+	}
+	return w.report(unreached(d, first)...), nil
+}
+
+// compare finds keys that differ where the work is the same, and keys that are
+// the same where it differs.
+func compare(effects []*effect, again, other *recorder) {
+	today := time.Now()
+	for _, e := range effects {
+		if e.key.run {
+			continue
+		}
+		same, ok := again.sent(e.path)
+		switch {
+		case ok && string(same.step.Call.Key) != e.key.text:
+			e.key.changing = fmt.Sprintf("is %q and then %q in two runs of the same work", e.key.text, same.step.Call.Key)
+		case e.key.dated(today):
+			e.key.changing = "has today's date in it, which neither the input nor an answer has"
+		}
+		varied, ok := other.sent(e.path)
+		e.key.constant = ok && string(varied.step.Call.Key) == e.key.text && differ(e.call.Request, varied.step.Call.Request)
+	}
+}
+
+func differ(a, b semel.Request) bool {
+	x, errX := a.Fingerprint()
+	y, errY := b.Fingerprint()
+	return errX == nil && errY == nil && x != y
+}
+
+// dated reports whether a key names the present day, and what it is made of
+// does not.
+func (k *key) dated(now time.Time) bool {
+	for _, layout := range []string{"2006-01-02", "20060102", "02.01.2006", "01/02/2006"} {
+		for _, day := range []string{now.Format(layout), now.UTC().Format(layout)} {
+			if strings.Contains(k.text, day) && !strings.Contains(k.source, day) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// unreached are the actions that the dry run did not come to.
+func unreached(d semel.WorkflowDefinition, r *recorder) (all []Finding) {
+	why := ""
+	if r.failed != nil {
+		why = ", which ended with: " + r.failed.Error()
+	}
+	for _, a := range d.Actions {
+		reached := slices.ContainsFunc(r.does, func(s did) bool {
+			return s.step.Call.Action == a.Action && s.step.Call.Request.Connection == a.Connection
+		})
+		if reached || reads(a.Contract) {
+			continue
+		}
+		all = append(all, Finding{
+			Code: workflowfile.CodeNotReached, Severity: workflowfile.SeverityWarning, Step: a.Action,
+			Message: fmt.Sprintf("action %s was not reached by the dry run%s", a.Action, why), Fix: "give an input and answers that lead to it",
+		})
+	}
+	return all
+}
+
+// reads reports whether a contract is that of a read.
+func reads(c semel.Contract) bool { return c.Protection == semel.Commutes && c.Effect == "" }
+
+// plan is what the dry runs of one workflow have in common.
+type plan struct {
+	d       semel.WorkflowDefinition
+	o       Options
+	key     semel.Key
+	input   []byte
+	answers map[string][]byte
+	fails   map[string]error
+	values  map[string][]byte // that were computed, by path
+	tries   map[string]int    // which made-up answer a step gets, by path
+}
+
+func newPlan(d semel.WorkflowDefinition, o Options) (*plan, error) {
+	p := &plan{
+		d: d, o: o, key: cmp.Or(o.Key, "check"), input: []byte("{}"),
+		answers: map[string][]byte{}, fails: map[string]error{}, values: map[string][]byte{}, tries: map[string]int{},
+	}
+	if o.Input != nil {
+		input, err := json.Marshal(o.Input)
+		if err != nil {
+			return nil, fmt.Errorf("encode input: %w", err)
+		}
+		p.input = input
+	}
+	for name, answer := range o.Answers {
+		if err, ok := answer.(error); ok {
+			p.fails[name] = err
+			continue
+		}
+		data, err := json.Marshal(answer)
+		if err != nil {
+			return nil, fmt.Errorf("encode the answer of %s: %w", name, err)
+		}
+		p.answers[name] = data
+	}
+	return p, nil
+}
+
+// run makes one dry run. Where an answer that was made up cannot be read, it
+// begins anew with another.
+func (p *plan) run(how dry) (*recorder, error) {
+	for {
+		r := &recorder{plan: p, dry: how, seen: map[string]bool{}}
+		err := r.execute()
+		unreadable, ok := errors.AsType[*semel.UnreadableError](err)
+		if !ok || p.tries[plain(unreadable.Path)] >= len(madeUp)-1 {
+			r.failed = err
+			return r, r.panicked
+		}
+		p.tries[plain(unreadable.Path)]++
+	}
+}
+
+// suspend makes a run that is suspended at each step in turn, and marks the
+// effects that were asked for all the same.
+func (p *plan) suspend(effects []*effect, steps int) error {
+	for at := 1; at <= min(steps, maxSuspensions); at++ {
+		r, err := p.run(dry{stopAt: at})
+		if err != nil {
+			return err
+		}
+		for _, e := range effects {
+			e.deferred = e.deferred || slices.Contains(r.late, e.path)
+		}
+	}
+	return nil
+}
