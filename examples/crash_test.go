@@ -2,6 +2,9 @@ package examples_test
 
 import (
 	"fmt"
+	"os"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,6 +38,7 @@ type scene struct {
 func TestKilledAnywhereEachEffectHappensOnce(t *testing.T) {
 	for name, set := range map[string]func(*world) scene{
 		"publishing": (*world).publishing, "outreach": (*world).outreach, "checkout": (*world).checkout, "helpdesk": (*world).helpdesk,
+		"billing": (*world).billing,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -258,6 +262,46 @@ func (w *world) helpdesk() scene {
 				mails, status := provider.Count(sandbox.Messages, "breach-"+id(n, ticket)), d.Status(id(n, ticket))
 				if mails != 1 || status != "escalated" {
 					w.Errorf("killed at point %d: %s is %q after %d mails, want escalated after 1", n, id(n, ticket), status, mails)
+				}
+			}
+		},
+	}
+}
+
+// billing charges two invoices each night. Only a receipt may end unknown,
+// since the mailer knows no key.
+func (w *world) billing() scene {
+	schema, err := os.ReadFile("billing/schema.sql")
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.exec(string(schema))
+	w.exec(`delete from invoices`)
+	base, provider := w.provider(sandbox.Options{})
+	definition, config := load(w, "billing/nightly_billing.yaml", "http://127.0.0.1:8089", base, "env:LEDGER_URL", strconv.Quote(w.address))
+	w.resolve = config.Resolve
+	ids := func(n int) []string { return []string{strconv.Itoa(n) + "-4417", strconv.Itoa(n) + "-4418"} }
+	return scene{
+		definition: definition.Workflow(config), points: 36,
+		start: func(n int) []semel.NewRun {
+			for _, id := range ids(n) {
+				w.exec(`insert into invoices (id, customer, email, amount, due_on) values ($1, 'Ann', 'ann@example.com', 12900, '2026-03-01')`, id)
+			}
+			return []semel.NewRun{w.asked(definition.New(semel.Key(strconv.Itoa(n)), []byte(`{"day":"2026-03-01"}`)))}
+		},
+		happened: func(key semel.Key) bool {
+			id, receipt := strings.CutSuffix(strings.TrimPrefix(string(key), "invoice-"), "-receipt")
+			if !receipt {
+				w.Errorf("%s needs a person", key)
+			}
+			return provider.Count(sandbox.Messages, id) > 0
+		},
+		check: func(n int) {
+			w.Helper()
+			for _, id := range ids(n) {
+				charged, mailed := provider.Count(sandbox.Charges, id), provider.Count(sandbox.Messages, id)
+				if paid := w.text(`select charge from invoices where id = $1`, id); charged != 1 || mailed != 1 || paid == "" {
+					w.Errorf("killed at point %d: %s was charged %d times, is paid with %q, and got %d receipts; want one each", n, id, charged, paid, mailed)
 				}
 			}
 		},

@@ -33,7 +33,7 @@ func (w *world) newProcess(diesAt int, d semel.WorkflowDefinition) *process {
 		patience = 100 * time.Millisecond // the dead wait for nothing
 	}
 	var err error
-	p.engine, err = engine.New(w.Context(), p, engine.Options{Patience: patience, Logger: slog.New(slog.DiscardHandler)})
+	p.engine, err = engine.New(w.Context(), p, engine.Options{Patience: patience, Resolve: p.resolver(w.resolve), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -124,6 +124,17 @@ func (p *process) watch(d semel.WorkflowDefinition) semel.WorkflowDefinition {
 		d.Actions[i].Destination = port{p, d.Actions[i].Destination}
 	}
 	return d
+}
+
+// resolver makes what a resolver finds a point, too.
+func (p *process) resolver(find engine.Resolver) engine.Resolver {
+	if find == nil {
+		return nil
+	}
+	return func(o *semel.Operation) (semel.Destination, semel.Contract, error) {
+		d, c, err := find(o)
+		return port{p, d}, c, err
+	}
 }
 
 func (p *process) through(e semel.Executor) semel.Executor { return steps{e, p} }

@@ -6,7 +6,9 @@ import (
 	"database/sql"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,12 +16,15 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/semel-dev/semel"
+	"github.com/semel-dev/semel/connection"
 	httpdest "github.com/semel-dev/semel/destination/http"
 	sqldest "github.com/semel-dev/semel/destination/sql"
+	"github.com/semel-dev/semel/engine"
 	"github.com/semel-dev/semel/sandbox"
 	"github.com/semel-dev/semel/store/postgres"
 	"github.com/semel-dev/semel/store/postgres/postgrestest"
 	"github.com/semel-dev/semel/store/sqlite"
+	"github.com/semel-dev/semel/workflowfile"
 )
 
 func TestMain(m *testing.M) { postgrestest.Main(m) }
@@ -38,6 +43,9 @@ type world struct {
 	store   keeper
 	user    *sql.DB
 	address string // of the user's database
+	// resolve finds destinations that no action of a workflow names; nil for
+	// none.
+	resolve engine.Resolver
 }
 
 func eachStore(t *testing.T, test func(w *world)) {
@@ -140,4 +148,25 @@ func (w *world) database(name string) *sqldest.Database {
 	}
 	w.Cleanup(func() { _ = d.Close(w.Context()) })
 	return d
+}
+
+// load reads a workflow file and the semel.yaml beside it, in which instead
+// replaces pairs of words.
+func load(t testing.TB, name string, instead ...string) (*workflowfile.Definition, *connection.Config) {
+	t.Helper()
+	beside := filepath.Join(filepath.Dir(name), "semel.yaml")
+	text, err := os.ReadFile(beside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := connection.Parse(beside, []byte(strings.NewReplacer(instead...).Replace(string(text))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = config.Close(t.Context()) })
+	definition, problems, err := workflowfile.Load(name, config.Checks())
+	if definition == nil {
+		t.Fatal(problems, err)
+	}
+	return definition, config
 }
