@@ -79,9 +79,14 @@ type Exchange struct {
 // Duration is a time.Duration that is written with its unit.
 type Duration time.Duration
 
-// String is the duration without needless zeros, not finer than a millisecond.
+// String is the duration without needless zeros, and not finer than a
+// millisecond unless it is shorter.
 func (d Duration) String() string {
-	text := time.Duration(d).Round(time.Millisecond).String()
+	unit := time.Millisecond
+	if time.Duration(d) < unit {
+		unit = time.Microsecond
+	}
+	text := time.Duration(d).Round(unit).String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
 	}

@@ -40,7 +40,7 @@ func (d *declared) write(r *Report, name string) string {
 func (d *declared) writeKey(w *profileWriter, r *Report) {
 	same, many, later := r.Of(SameKey), r.Of(AtOnce), r.Of(AfterDelay)
 	if same.Finding != OneEffect || many.Finding == SeveralEffects {
-		w.line("# No key: under one key there was not certainly one effect. %s", oneLine(same.Words))
+		w.line("# No key, since there was not certainly one effect under one: %s.", oneLine(same.Words))
 		return
 	}
 	limit := ""

@@ -234,7 +234,7 @@ func (r *run) afterDelay(ctx context.Context) {
 		return
 	}
 	e := r.send(ctx, r.first, func() {})
-	waited := Duration(e.begun.Sub(r.begun))
+	waited := Duration(e.begun.Sub(r.begun).Truncate(time.Millisecond))
 	e = r.count(e)
 	o := Observation{Question: AfterDelay, Exchanges: []Exchange{e}, Waited: waited}
 	judgeAgain(&o, &r.answer)

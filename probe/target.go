@@ -3,6 +3,7 @@ package probe
 import (
 	"bytes"
 	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -57,8 +58,8 @@ type Options struct {
 	// LookFor is how long a lookup is repeated until it finds a new effect; 0
 	// means DefaultLookFor.
 	LookFor time.Duration
-	// ID tells the labels and keys of this probe from another's; 1 to 8 lower-case
-	// letters and digits. Empty draws one.
+	// ID tells the labels and keys of this probe from another's; 1 to 12
+	// lower-case letters and digits. Empty draws one.
 	ID string
 	// Name is that of the profile; empty means "probed".
 	Name string
@@ -72,7 +73,7 @@ const (
 )
 
 var (
-	idForm   = regexp.MustCompile(`^[a-z0-9]{1,8}$`)
+	idForm   = regexp.MustCompile(`^[a-z0-9]{1,12}$`)
 	nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 )
 
@@ -93,7 +94,9 @@ func New(t Target, o Options) (*Probe, error) {
 		o.LookFor = DefaultLookFor
 	}
 	if o.ID == "" {
-		o.ID = strings.ToLower(rand.Text()[:8])
+		var random [6]byte
+		_, _ = rand.Read(random[:]) // it never fails
+		o.ID = hex.EncodeToString(random[:])
 	}
 	if o.Name == "" {
 		o.Name = "probed"
@@ -122,7 +125,7 @@ func (p *Probe) validate() error {
 	case o.Delay < 0 || o.LookFor < 0:
 		return &semel.InputError{Field: "delay", Problem: "is negative", Hint: "give a time such as 5s"}
 	case !idForm.MatchString(o.ID):
-		return &semel.InputError{Field: "id", Problem: fmt.Sprintf("%q is no id", o.ID), Hint: "use 1 to 8 lower-case letters and digits"}
+		return &semel.InputError{Field: "id", Problem: fmt.Sprintf("%q is no id", o.ID), Hint: "use 1 to 12 lower-case letters and digits"}
 	case !nameForm.MatchString(o.Name):
 		return &semel.InputError{Field: "name", Problem: fmt.Sprintf("%q is no name for a profile", o.Name), Hint: "use lower-case letters, digits and dashes"}
 	case t.Request.Kind != httpdest.Kind:
