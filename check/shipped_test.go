@@ -60,18 +60,21 @@ func TestShippedGoWorkflowsAreNotFlagged(t *testing.T) {
 					"read":   sqldest.Found[publishing.Article]{Rows: []publishing.Article{article}},
 					"create": publishing.Published{ID: "art_1", Slug: "retry"},
 				},
-			}, 2,
+			},
+			2,
 		},
 		"outreach": {
 			outreach.New(outreach.Destinations{Mail: site("mail")}).Definition(),
 			check.Options{
 				Input:   outreach.Prospect{Campaign: "spring", Address: "ann@example.com", Name: "Ann"},
 				Answers: map[string]any{"reply": semel.ErrTimedOut},
-			}, 3,
+			},
+			3,
 		},
 		"checkout": {
 			checkout.New(checkout.Destinations{Payments: site("payments")}).Definition(),
-			check.Options{Input: checkout.Order{Item: "book", Cents: 1250, Customer: "ann"}}, 1,
+			check.Options{Input: checkout.Order{Item: "book", Cents: 1250, Customer: "ann"}},
+			1,
 		},
 		"helpdesk": {
 			helpdesk.New(helpdesk.Destinations{Database: database, Desk: site("desk"), Mail: site("mail")}).Definition(),
@@ -81,7 +84,8 @@ func TestShippedGoWorkflowsAreNotFlagged(t *testing.T) {
 					"claim": sqldest.Verdict[struct{}]{Won: true},
 				},
 				Accept: []check.Accept{{Step: "breached/escalate", Code: workflowfile.CodeSingleWriter, Reason: "the sweep that won the breach is the only one that escalates it"}},
-			}, 3,
+			},
+			3,
 		},
 	}
 	for name, test := range tests {
