@@ -2,12 +2,14 @@ package probe_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -261,7 +263,9 @@ func TestSecretsAreHidden(t *testing.T) {
 			w.WriteHeader(http.StatusBadRequest)
 		}
 		_ = json.NewEncoder(w).Encode(map[string]any{
-			"id": r.Header.Get("X-Api-Key"), "message": "bad token " + user + " " + r.Header.Get("X-Api-Key"), "code": r.Header.Get("X-Secret"), "error": fixed,
+			"id": r.Header.Get("X-Api-Key"), "message": "bad token " + user + " " + r.Header.Get("X-Api-Key"), "error": fixed,
+			"escaped": url.QueryEscape(r.Header.Get("X-Api-Key")) + url.PathEscape(r.Header.Get("X-Api-Key")),
+			"encoded": base64.StdEncoding.EncodeToString([]byte(r.Header.Get("X-Api-Key"))),
 		})
 	}))
 	t.Cleanup(server.Close)
@@ -276,7 +280,7 @@ func TestSecretsAreHidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := shown.String() + fmt.Sprintf("%+v", r) + r.Profile
-	for _, secret := range []string{"sk_test", "4711", "pass word", "pass+word", "pass%20word", fixed} {
+	for _, secret := range []string{"sk_test", "4711", "pass word", "pass+word", "pass%20word", fixed, base64.StdEncoding.EncodeToString([]byte(password))} {
 		if i := strings.Index(text, secret); i >= 0 {
 			t.Errorf("%q is shown: ...%s", secret, text[max(0, i-80):min(len(text), i+80)])
 		}
@@ -315,5 +319,41 @@ func TestNewRefuses(t *testing.T) {
 				t.Errorf("%v, want an input error of %s", err, test.field)
 			}
 		})
+	}
+}
+
+// Requests at once begin at one moment, however long each took to connect.
+func TestRequestsBeginTogether(t *testing.T) {
+	server := httptest.NewServer(&memory{replay: same})
+	t.Cleanup(server.Close)
+	tg := target(t, server.URL, "generic")
+	var mu sync.Mutex
+	calls := 0
+	d, err := httpdest.New(httpdest.Options{Proxy: func(*http.Request) (*url.URL, error) {
+		mu.Lock()
+		calls++
+		late := time.Duration(calls%3) * 100 * time.Millisecond
+		mu.Unlock()
+		time.Sleep(late)
+		return nil, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close(context.Background()) })
+	tg.Destination = d
+	r := run(t, tg, probe.Options{MaxEffects: 5})
+	var first, last time.Time
+	for _, e := range r.Of(probe.AtOnce).Exchanges {
+		begun := e.At.Add(-time.Duration(e.Took))
+		if first.IsZero() || begun.Before(first) {
+			first = begun
+		}
+		if begun.After(last) {
+			last = begun
+		}
+	}
+	if apart := last.Sub(first); first.IsZero() || apart > 60*time.Millisecond {
+		t.Errorf("they began %v apart", apart)
 	}
 }

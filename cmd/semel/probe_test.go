@@ -65,3 +65,30 @@ func TestProbeShowsWhatItCannotWrite(t *testing.T) {
 		t.Error("a probe made a database")
 	}
 }
+
+// The secret of a connection is sent, and never shown, whatever the destination
+// says.
+func TestProbeHidesTheSecretOfAConnection(t *testing.T) {
+	t.Setenv("PROBE_TOKEN", "hunter2")
+	sent := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent = r.Header.Get("Authorization")
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = w.Write([]byte(`{"error":"I do not know ` + sent + `"}`))
+	}))
+	t.Cleanup(server.Close)
+	config := filepath.Join(t.TempDir(), "semel.yaml")
+	text := "connections:\n  shop: {kind: http, base: \"" + server.URL + "\", secret: env:PROBE_TOKEN}\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, output := range []string{"table", "json"} {
+		var out, messages bytes.Buffer
+		sh := &shell{in: strings.NewReader(""), out: &out, err: &messages, getenv: func(string) string { return "" }}
+		run(sh, []string{"probe", "shop", "--config", config, "--post", "/orders", "--json", "{}", "--yes", "--evidence", "--output", output})
+		shown := out.String() + messages.String()
+		if sent != "Bearer hunter2" || strings.Contains(shown, "hunter2") || !strings.Contains(shown, "(hidden)") {
+			t.Errorf("sent %q, shown:\n%s", sent, shown)
+		}
+	}
+}
