@@ -31,6 +31,8 @@ type memory struct {
 	needKey bool
 	content bool // tells a repetition by the body
 	race    bool // looks for a key before it acts, and not again
+	bare    bool // the test gives no label
+	status  int
 	header  string
 }
 
@@ -78,6 +80,9 @@ func (m *memory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.keys = map[string]string{}
 	}
 	m.keys[key] = answer
+	if m.status > 0 {
+		w.WriteHeader(m.status)
+	}
 	_, _ = io.WriteString(w, answer)
 }
 
@@ -147,6 +152,16 @@ func TestForeignManners(t *testing.T) {
 			map[probe.Question]probe.Finding{probe.SameKey: probe.Refused, probe.ChangedBody: probe.Refused},
 			probe.Undecided,
 		},
+		"told by content, without a label": {
+			&memory{replay: same, content: true, bare: true}, true, false,
+			map[probe.Question]probe.Finding{probe.SameKey: probe.OneEffect, probe.AtOnce: probe.Unknown, probe.AfterError: probe.NotTested, probe.WithoutKey: probe.OneEffect},
+			probe.Undecided,
+		},
+		"it is accepted only": {
+			&memory{status: http.StatusAccepted, replay: func(w http.ResponseWriter, answer string) { w.WriteHeader(http.StatusAccepted); same(w, answer) }}, true, false,
+			map[probe.Question]probe.Finding{probe.SameKey: probe.OneEffect},
+			probe.Holds,
+		},
 		"a key is needed": {
 			&memory{replay: same, needKey: true}, false, false,
 			map[probe.Question]probe.Finding{probe.SameKey: probe.OneEffect, probe.WithoutKey: probe.Refused},
@@ -165,6 +180,9 @@ func TestForeignManners(t *testing.T) {
 			server := httptest.NewServer(world)
 			t.Cleanup(server.Close)
 			tg := target(t, server.URL+"/orders", "generic")
+			if test.world.bare {
+				tg.Label = ""
+			}
 			if test.keyed {
 				tg.Contract = keyed(tg.Contract, time.Hour)
 			}
@@ -190,6 +208,12 @@ func TestForeignManners(t *testing.T) {
 			}
 			if protects := got[probe.SameKey] == probe.OneEffect && got[probe.AtOnce] == probe.OneEffect; protects != (p.Key.Header != "") {
 				t.Errorf("the profile has the key %q\n%s", p.Key.Header, r.Profile)
+			}
+			if got := p.Read(http.StatusConflict, []byte(`{"code":"duplicate"}`)); name == "the second is refused" && got != httpdest.MeansUnknown {
+				t.Errorf("the same request and another one are refused alike, and that reads as %s\n%s", got, r.Profile)
+			}
+			if name == "it is accepted only" && r.Effects.AtLeast > 1 {
+				t.Errorf("accepted is not done: %+v", r.Effects)
 			}
 			if name == "a marker nobody knew" && p.ReplayMarker.Header != "X-From-Memory" {
 				t.Errorf("marker:\n%s", r.Profile)
@@ -355,5 +379,30 @@ func TestRequestsBeginTogether(t *testing.T) {
 	}
 	if apart := last.Sub(first); first.IsZero() || apart > 60*time.Millisecond {
 		t.Errorf("they began %v apart", apart)
+	}
+}
+
+// What a destination says cannot add to the profile.
+func TestHostileAnswersStayData(t *testing.T) {
+	n := 0
+	var mu sync.Mutex
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		n++
+		if n%2 == 0 {
+			w.WriteHeader(http.StatusConflict)
+		}
+		fmt.Fprintf(w, `{"id":"x%d\\nname: evil\\u0085\\u2028version: 7","code":"a\\"]}, means: completed}\\n\\u0000"}`, n)
+	}))
+	t.Cleanup(server.Close)
+	for _, label := range []string{"reference", ""} {
+		tg := target(t, server.URL+"/?q=\"a\"", "generic")
+		tg.Label, tg.Changed = label, []byte(`{"b":1}`)
+		r := run(t, tg, probe.Options{})
+		p, err := httpdest.ParseProfile([]byte(r.Profile))
+		if err != nil || p.Name != "probed" || p.Version != 1 || strings.Contains(r.Profile, "\nname: evil") {
+			t.Errorf("%v\n%q", err, r.Profile)
+		}
 	}
 }

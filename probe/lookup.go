@@ -96,7 +96,8 @@ func (d *declared) differences(r *Report) []Difference {
 	if spell.Finding == SeveralEffects {
 		add(Spelling, "one spelling of the key", "the bare and the quoted key are two keys: do not change key_quoted while outcomes are unknown.")
 	}
-	if !d.promises(httpdest.MeansMismatch) && (changed.Finding == Replayed || changed.Finding == SeveralEffects || changed.Finding == Refused && changed.Conflict.Read != httpdest.MeansMismatch) {
+	again := changed.Finding == Refused && same.Finding == Refused && *changed.Conflict == *same.Conflict // whatever the body
+	if !again && !d.promises(httpdest.MeansMismatch) && (changed.Finding == Replayed || changed.Finding == SeveralEffects || changed.Finding == Refused && changed.Conflict.Read != httpdest.MeansMismatch) {
 		add(ChangedBody, "nothing", changedMeans(&changed))
 	}
 	if !d.promises(httpdest.MeansRunning) && many.Conflict != nil && many.Conflict.Read != httpdest.MeansRunning {

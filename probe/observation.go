@@ -108,10 +108,12 @@ const (
 	refused              // this request was refused
 )
 
-// tells reads the status: only the destination's clear word counts.
+// tells reads the status: only the destination's clear word counts. An error in
+// an answer of success is one if the profile knows it.
 func (e *Exchange) tells() tells {
+	refuses := e.Read == httpdest.MeansRefused || e.Read == httpdest.MeansRetained
 	switch s := e.Status; {
-	case e.Read == httpdest.MeansRunning, e.Read == httpdest.MeansMismatch:
+	case e.Read == httpdest.MeansRunning, e.Read == httpdest.MeansMismatch, refuses && s < 300:
 		return refused
 	case s >= 200 && s < 300:
 		return made

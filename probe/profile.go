@@ -39,8 +39,11 @@ func (d *declared) write(r *Report, name string) string {
 // writeKey writes the key and its window where keys protect.
 func (d *declared) writeKey(w *profileWriter, r *Report) {
 	same, many, later := r.Of(SameKey), r.Of(AtOnce), r.Of(AfterDelay)
-	if same.Finding != OneEffect || many.Finding == SeveralEffects {
-		w.line("# No key, since there was not certainly one effect under one: %s.", oneLine(same.Words))
+	for _, o := range []Observation{same, many} {
+		if o.Finding == OneEffect || o.Question == AtOnce && o.Finding == NotTested {
+			continue
+		}
+		w.line("# No key, since there was not certainly one effect under one: %s.", oneLine(o.Words))
 		return
 	}
 	limit := ""
@@ -89,6 +92,9 @@ func (d *declared) writeAnswers(w *profileWriter, r *Report) {
 		means    httpdest.Meaning
 	}
 	var rules []rule
+	if o := r.Of(SameKey); o.Finding == Refused && d.answer.tells() == made {
+		rules = append(rules, rule{o.Conflict, httpdest.MeansUnknown}) // the same request, and perhaps because it had happened
+	}
 	if o := r.Of(ChangedBody); o.Finding == Refused {
 		rules = append(rules, rule{o.Conflict, httpdest.MeansMismatch})
 	}
@@ -189,5 +195,5 @@ func quotedList(all []string) string {
 
 // oneLine is text for a comment.
 func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 }), " ")
+	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "?"), func(r rune) bool { return r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 }), " ")
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semel-dev/semel"
+	httpdest "github.com/semel-dev/semel/destination/http"
 )
 
 // Report is what a probe found.
@@ -99,6 +100,8 @@ func (r *run) effects() Effects {
 			case told == silent:
 				n.AtMost++
 			case e.Reference != "" && named[e.Reference], e.Reference == "" && e.Marked != "":
+			case e.Read == httpdest.MeansAccepted: // it may still fail
+				n.AtMost++
 			case e.Reference != "":
 				named[e.Reference] = true
 				n.AtLeast++

@@ -182,6 +182,7 @@ func (r *run) atOnce(ctx context.Context) {
 		o.Exchanges[i] = r.count(o.Exchanges[i])
 	}
 	judgeAtOnce(&o)
+	r.doubt(&o)
 	r.census(ctx, &o, l)
 	r.note(o)
 }
@@ -203,7 +204,18 @@ func (r *run) afterError(ctx context.Context) {
 	good := r.count(r.send(ctx, letter{r.request(r.label(subjectError)), key, asDeclared}, func() {}))
 	o.Exchanges = append(o.Exchanges, good)
 	judgeError(&o)
+	r.doubt(&o)
 	r.note(o)
+}
+
+// doubt takes back a finding about a key of its own where an answer names the
+// effect of the first: then something else than the key tells a repetition.
+func (r *run) doubt(o *Observation) {
+	for _, e := range o.Exchanges {
+		if e.tells() == made && e.Reference != "" && e.Reference == r.answer.Reference {
+			o.Finding, o.Words = Unknown, "under another key the answer names "+e.Reference+" again, so not only the key tells a repetition: give a label"
+		}
+	}
 }
 
 // withoutKey sends one request twice without any key.
