@@ -393,7 +393,7 @@ func TestHostileAnswersStayData(t *testing.T) {
 		if n%2 == 0 {
 			w.WriteHeader(http.StatusConflict)
 		}
-		fmt.Fprintf(w, `{"id":"x%d\\nname: evil\\u0085\\u2028version: 7","code":"a\\"]}, means: completed}\\n\\u0000"}`, n)
+		fmt.Fprintf(w, `{"id":"x%d\nname: evil\u0085\u2028version: 7","code":"a\"]}, means: completed}\n\u0000"}`, n)
 	}))
 	t.Cleanup(server.Close)
 	for _, label := range []string{"reference", ""} {
