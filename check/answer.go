@@ -4,30 +4,34 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // madeUp are answers for steps that were given none, tried one after the other
 // until one can be read. %q is something that tells steps apart.
 var madeUp = []string{`{"id":%[1]q,"reference":%[1]q,"status":"ok"}`, `%q`, `1`, `null`, `[]`, `true`}
 
-// answer is what a step brings.
-func (p *plan) answer(how dry, path string, names ...string) []byte {
-	for _, name := range append([]string{path}, names...) {
-		if given, ok := p.answers[name]; ok {
-			if how.varied {
-				given = vary(given)
-			}
-			return given
+// answer is what the step at a path brings; it may also be called by the names.
+func (r *recorder) answer(path string, names ...string) []byte {
+	r.names[path] = names[0]
+	for _, name := range append([]string{plain(path)}, names...) {
+		if given, ok := r.plan.answers[name]; ok {
+			return r.varying(given)
 		}
 	}
-	text := madeUp[p.tries[path]]
-	if bytes.ContainsRune([]byte(text), '%') {
-		text = fmt.Sprintf(text, path+"-1")
+	text := madeUp[r.plan.tries[names[0]]]
+	if strings.Contains(text, "%") {
+		text = fmt.Sprintf(text, plain(path)+"-1")
 	}
-	if how.varied {
-		return vary([]byte(text))
+	return r.varying([]byte(text))
+}
+
+// varying is an answer as this dry run has it.
+func (r *recorder) varying(data []byte) []byte {
+	if r.varied {
+		return vary(data)
 	}
-	return []byte(text)
+	return data
 }
 
 // failure is how a step fails; nil if it does not.

@@ -30,7 +30,8 @@ type recorder struct {
 	plan *plan
 	dry
 	seen      map[string]bool
-	paths     []string // of the steps, in their order
+	names     map[string]string // what the answer at a path is called
+	paths     []string          // of the steps, in their order
 	does      []did
 	approvals []asked
 	pauses    []pause
@@ -42,11 +43,10 @@ type recorder struct {
 
 // did is an action that was asked for.
 type did struct {
-	path   string // without the keys of items
-	step   *semel.DoStep
-	after  int // pauses before it
-	item   string
-	answer []byte
+	path  string // without the keys of items
+	step  *semel.DoStep
+	after int    // pauses before it
+	item  string // the path with them
 }
 
 // asked is an approval that was asked for.
@@ -114,8 +114,8 @@ func (r *recorder) Step(ctx semel.Context, path string, s semel.Step) (semel.Ste
 	switch s := s.(type) {
 	case *semel.DoStep:
 		name := s.Call.Request.Connection + "." + s.Call.Action
-		rec.Result = r.plan.answer(r.dry, at, s.Call.Action, name)
-		r.do(did{path: at, step: s, after: len(r.pauses), item: path, answer: rec.Result})
+		rec.Result = r.answer(path, s.Call.Action, name)
+		r.do(did{path: at, step: s, after: len(r.pauses), item: path})
 		if err := r.plan.failure(at, s.Call.Action, name); err != nil {
 			return rec, &semel.FailedError{Path: path, Reason: err.Error()}
 		}
@@ -138,7 +138,7 @@ func (r *recorder) Step(ctx semel.Context, path string, s semel.Step) (semel.Ste
 		return r.approval(rec, at, s)
 	case *semel.ChildStep:
 		r.pauses = append(r.pauses, pause{step: at})
-		rec.Result = r.plan.answer(r.dry, at, s.Run.Workflow)
+		rec.Result = r.answer(path, s.Run.Workflow)
 		if err := r.plan.failure(at, s.Run.Workflow); err != nil {
 			return rec, &semel.ChildError{Path: path, State: semel.RunFailed, Reason: err.Error()}
 		}
@@ -158,24 +158,30 @@ func (r *recorder) do(d did) {
 	}
 }
 
-// value computes a value once: every other run gets what the first got, as from
-// a record.
+// value computes a value once: every other run of the same work gets what the
+// first got, as from a record.
 func (r *recorder) value(rec semel.StepRecord, at string, s *semel.ValueStep) (semel.StepRecord, error) {
 	if err := r.plan.failure(at); err != nil {
 		return rec, err
 	}
-	if given, ok := r.plan.answers[at]; ok {
-		rec.Result = given
-	} else if known, ok := r.plan.values[rec.Path]; ok {
-		rec.Result = known
-	} else {
-		result, err := s.Compute(begun, [16]byte{1})
-		if err != nil {
-			return rec, err
-		}
-		r.plan.values[rec.Path], rec.Result = result, result
+	given, ok := r.plan.answers[at]
+	if !ok && !r.varied {
+		given, ok = r.plan.values[rec.Path]
 	}
-	return rec, nil
+	if ok {
+		rec.Result = r.varying(given)
+		return rec, nil
+	}
+	now, random := begun, [16]byte{1}
+	if r.varied {
+		now, random = begun.AddDate(1, 1, 1), [16]byte{2}
+	}
+	result, err := s.Compute(now, random)
+	if err == nil && !r.varied {
+		r.plan.values[rec.Path] = result
+	}
+	rec.Result = result
+	return rec, err
 }
 
 func (r *recorder) event(rec semel.StepRecord, at string, s *semel.EventStep) (semel.StepRecord, error) {
@@ -186,7 +192,7 @@ func (r *recorder) event(rec semel.StepRecord, at string, s *semel.EventStep) (s
 	case err != nil:
 		return rec, err
 	}
-	e := semel.InboxEvent{ID: "check", Name: s.Name, Match: s.Match, Data: r.plan.answer(r.dry, at, s.Name), At: begun}
+	e := semel.InboxEvent{ID: "check", Name: s.Name, Match: s.Match, Data: r.answer(rec.Path, s.Name), At: begun}
 	data, err := json.Marshal(e)
 	rec.Result = data
 	return rec, err
@@ -233,7 +239,7 @@ func (r *recorder) sent(path string) (did, bool) {
 	return did{}, false
 }
 
-var item = regexp.MustCompile(`\[[^\]]*\]`)
+var itemKey = regexp.MustCompile(`\[[^\]]*\]`)
 
 // plain is a path without the keys of items.
-func plain(path string) string { return item.ReplaceAllString(path, "") }
+func plain(path string) string { return itemKey.ReplaceAllString(path, "") }

@@ -26,7 +26,7 @@ func twoEffects(_ *workflow, e *effect) (Finding, bool) {
 		return Finding{}, false
 	}
 	what := ""
-	words := strings.FieldsFunc(strings.ToLower(e.action), func(r rune) bool { return r == '_' || r == '-' || r == '.' || r == ' ' })
+	words := strings.FieldsFunc(snake(last(e.action)), func(r rune) bool { return r == '_' || r == ' ' })
 	if i := slices.Index(words, "and"); i > 0 && i < len(words)-1 {
 		what = "its name, " + e.action + ", says that it does two things"
 	}

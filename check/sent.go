@@ -45,7 +45,7 @@ func (r *recorder) effects(p *plan, owner string) []*effect {
 // key tells what the key of a request is made of: members of the request and of
 // the run's input whose values are in it.
 func (r *recorder) key(p *plan, d did) key {
-	k := key{text: string(d.step.Call.Key), source: string(p.input)}
+	k := key{text: string(d.step.Call.Key), source: string(p.input) + string(p.key)}
 	for _, given := range p.answers {
 		k.source += string(given)
 	}
@@ -67,7 +67,7 @@ func (r *recorder) key(p *plan, d did) key {
 	}
 	slices.Sort(k.members)
 	k.unexplained = strings.ContainsAny(rest, "0123456789") || contains(k.text, string(p.key))
-	for _, name := range item.FindAllString(d.item, -1) {
+	for _, name := range itemKey.FindAllString(d.item, -1) {
 		k.unexplained = k.unexplained || contains(k.text, name[1:len(name)-1])
 	}
 	return k

@@ -93,6 +93,12 @@ func Workflow(d semel.WorkflowDefinition, o Options) (Report, error) {
 	if err := p.suspend(w.effects, len(first.paths)); err != nil {
 		return Report{}, err
 	}
+	if key, ok := errors.AsType[*semel.InputError](first.failed); ok && key.Field == "key" {
+		return w.report(Finding{
+			Code: workflowfile.CodeUnstableKey, Severity: workflowfile.SeverityError, Fix: key.Hint,
+			Message: "a key " + key.Problem + ": each try would be another piece of work, and act again",
+		}), nil
+	}
 	return w.report(unreached(d, first)...), nil
 }
 
@@ -168,7 +174,7 @@ type plan struct {
 	answers map[string][]byte
 	fails   map[string]error
 	values  map[string][]byte // that were computed, by path
-	tries   map[string]int    // which made-up answer a step gets, by path
+	tries   map[string]int    // which made-up answer is given, by the name of an action or event
 }
 
 func newPlan(d semel.WorkflowDefinition, o Options) (*plan, error) {
@@ -201,14 +207,14 @@ func newPlan(d semel.WorkflowDefinition, o Options) (*plan, error) {
 // begins anew with another.
 func (p *plan) run(how dry) (*recorder, error) {
 	for {
-		r := &recorder{plan: p, dry: how, seen: map[string]bool{}}
+		r := &recorder{plan: p, dry: how, seen: map[string]bool{}, names: map[string]string{}}
 		err := r.execute()
 		unreadable, ok := errors.AsType[*semel.UnreadableError](err)
-		if !ok || p.tries[plain(unreadable.Path)] >= len(madeUp)-1 {
+		if !ok || p.tries[r.names[unreadable.Path]] >= len(madeUp)-1 {
 			r.failed = err
 			return r, r.panicked
 		}
-		p.tries[plain(unreadable.Path)]++
+		p.tries[r.names[unreadable.Path]]++
 	}
 }
 
