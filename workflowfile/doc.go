@@ -25,6 +25,9 @@
 // plain data, with every expression compiled. [Load] reads a file, and [Parse]
 // its content.
 //
+// A step may accept a risk that package check finds, for a reason. That changes
+// nothing about a run.
+//
 // A step on a database names a file with its statement, which is sent as it is:
 // what differs goes into args. with.template of any other step names a text
 // with ${{ }} in it. Both are in the directory of the workflow file or below,
