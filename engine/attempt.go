@@ -104,7 +104,7 @@ func (p *pursuit) disown(o semel.Operation, ev semel.Event, token semel.ID) {
 	}
 	err := p.e.opt.Spool.Put(semel.Evidence{
 		ID: o.ID, Scope: o.Scope, Key: o.Key, Token: token,
-		Event: semel.Event{Kind: semel.EvRefused, Attempt: ev.Attempt, By: ev.By, Reason: "the claim could not be confirmed, so nothing was sent"},
+		Event: semel.Event{Kind: semel.EvRefused, Attempt: ev.Attempt, By: ev.By, Reason: "the claim could not be confirmed, so nothing was sent", Unsent: true},
 	})
 	if err != nil {
 		p.e.log.Error("spool", "operation", o.ID, "err", err)
@@ -279,6 +279,9 @@ func (p *pursuit) perform(o semel.Operation, h *held) semel.Event {
 		Begin: func() error { refused = h.begin(); return refused },
 	}
 	late := func(ev semel.Event) {
+		if o.ID == (semel.ID{}) {
+			return // an effect that commutes has no record, and is repeated
+		}
 		if _, _, err := p.e.conclude(o, evidence(ev, o.Attempt, p.e.opt.Name)); err != nil {
 			p.e.log.Error("record late evidence", "operation", o.ID, "err", err)
 		}

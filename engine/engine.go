@@ -124,7 +124,9 @@ func New(ctx context.Context, store semel.Store, o Options) (*Engine, error) {
 		e.stop()
 		return nil, fmt.Errorf("read the store's clock: %w", err)
 	}
-	switch err := e.ingest(ctx); {
+	patient, cancel := context.WithTimeout(ctx, o.Patience)
+	defer cancel()
+	switch err := e.ingest(patient); {
 	case errors.Is(err, semel.ErrUnavailable), errors.Is(err, semel.ErrUnconfirmed):
 		e.stop()
 		return nil, err

@@ -3,7 +3,9 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/semel-dev/semel"
@@ -68,14 +70,7 @@ func (x *execution) suspended() semel.RunNext {
 // cancelled is how an execution ends after a request to stop: what was sent is
 // waited for, nothing new begins.
 func (x *execution) cancelled() semel.RunNext {
-	open := x.cancelChildren()
-	x.mu.Lock()
-	for path, r := range x.records {
-		if o := r.Effect; o != nil && o.Run == x.run.ID && (o.State == semel.Unknown || o.State == semel.InProgress) {
-			open = append(open, x.operationWait(path, o))
-		}
-	}
-	x.mu.Unlock()
+	open := append(x.cancelChildren(), x.cancelOperations()...)
 	if len(open) == 0 {
 		n := x.next(semel.RunCancelled, "")
 		n.Stopped = true
@@ -89,6 +84,51 @@ func (x *execution) cancelled() semel.RunNext {
 		}
 	}
 	return n
+}
+
+// cancelOperations asks that nothing more is sent for what this run began, and
+// returns the waits for what may have been sent.
+func (x *execution) cancelOperations() (open []semel.RunWait) {
+	x.mu.Lock()
+	records := maps.Clone(x.records)
+	x.mu.Unlock()
+	for path, r := range records {
+		o := r.Effect
+		if o == nil || o.Run != x.run.ID || o.State != semel.Unknown && o.State != semel.InProgress {
+			continue
+		}
+		if asked, err := x.cancelOperation(o); err != nil {
+			x.w.e.log.Warn("cancel an operation", "operation", o.ID, "err", err)
+		} else {
+			o = &asked
+		}
+		if o.State == semel.Unknown || o.State == semel.InProgress {
+			open = append(open, x.operationWait(path, o))
+		}
+	}
+	slices.SortFunc(open, func(a, b semel.RunWait) int { return strings.Compare(a.Path, b.Path) })
+	return open
+}
+
+// cancelOperation asks an operation to stop, unless another run waits for it,
+// and returns it as it is then.
+func (x *execution) cancelOperation(o *semel.Operation) (semel.Operation, error) {
+	if o.Cancel {
+		return *o, nil
+	}
+	for other, err := range x.w.runs.ListRuns(x.ctx, semel.RunFilter{WaitsFor: o.ID}) {
+		if err != nil {
+			return *o, err
+		}
+		if other.ID != x.run.ID && !other.Cancel {
+			return *o, nil
+		}
+	}
+	asked, err := x.w.e.Cancel(x.ctx, o.ID, x.w.e.opt.Name, "run "+x.run.ID.String()+" was cancelled")
+	if settled, ok := errors.AsType[*SettledError](err); ok {
+		return settled.Operation, nil
+	}
+	return asked, err
 }
 
 // cancelChildren asks the runs that this one started to stop, too, and returns

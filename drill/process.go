@@ -1,0 +1,167 @@
+package drill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/semel-dev/semel"
+	"github.com/semel-dev/semel/engine"
+)
+
+// lease is that of the drill's workers, by the store's clock. Real time is so
+// short beside it that no timer of an engine ever fires.
+const lease = time.Minute
+
+// errDead is what a dead process gets from its ports: nothing that it does
+// reaches the world any more.
+var errDead = fmt.Errorf("%w: the process is dead", semel.ErrUnavailable)
+
+// codePort stands for the workflow's own code, between two steps.
+const codePort = "code"
+
+// call is one call of a port.
+type call struct {
+	n        int
+	worker   string
+	port     string // Send, Look, or a method of the store
+	what     string // in words
+	writes   bool   // it may change the store
+	claims   bool   // it claims an operation
+	approved bool   // under an approval
+	contract semel.Contract
+}
+
+// process is one worker of a trial, behind ports that the trial may break.
+type process struct {
+	t      *trial
+	name   string
+	engine *engine.Engine
+	worker *engine.Worker
+	dead   atomic.Bool
+	skew   atomic.Int64 // of its own clock
+}
+
+// begin starts another worker. It may die meanwhile.
+func (t *trial) begin(ctx context.Context) (*process, error) {
+	t.workers++
+	p := &process{t: t, name: fmt.Sprintf("worker %d", t.workers)}
+	patience := 2 * time.Second
+	if t.schedule.has(DiesBefore, DiesAfter, DiesLandsLate, ChangedPayload) {
+		patience = time.Millisecond // a dead process is not waited for
+	}
+	linger := time.Hour
+	if t.schedule.has(SlowCode) {
+		linger = -1
+	}
+	var err error
+	p.engine, err = engine.New(ctx, &portStore{t.store, p}, engine.Options{
+		Name: p.name, Lease: lease, Patience: patience, Linger: linger, Late: true, Spool: portSpool{&t.spool, p},
+		Clock:   func() time.Time { return time.Now().Add(time.Duration(t.ahead.Load() + p.skew.Load())) },
+		Resolve: p.resolve, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return p, err
+	}
+	definitions := make([]semel.WorkflowDefinition, len(t.d.workflows))
+	for i, def := range t.d.workflows {
+		definitions[i] = p.behind(def)
+	}
+	p.worker, err = engine.NewWorker(ctx, p.engine, engine.WorkerOptions{Workflows: definitions, Strict: true, AtOnce: 1})
+	return p, err
+}
+
+// end closes the engine of a process.
+func (p *process) end(ctx context.Context) error {
+	if p.engine == nil {
+		return nil
+	}
+	return p.engine.Close(ctx)
+}
+
+func (p *process) die() {
+	p.dead.Store(true)
+	p.t.tell("%s dies", p.name)
+}
+
+// visit makes one call of a port, which may be broken. work does it. The error
+// is what the caller hears instead of an answer.
+func (p *process) visit(c call, work func(f Fault)) error {
+	if p.dead.Load() {
+		return errDead
+	}
+	c.worker = p.name
+	f := p.t.note(c)
+	if f != "" {
+		p.t.hit(p, f, &c)
+	}
+	switch {
+	case p.dead.Load():
+		return errDead
+	case f == StoreLost:
+		return fmt.Errorf("%w: the connection was lost", semel.ErrUnavailable)
+	}
+	work(f)
+	if f == DiesAfter {
+		p.t.tell("and nobody hears the answer of %s", c.what)
+		p.die()
+	}
+	switch {
+	case p.dead.Load():
+		return errDead
+	case f == AckLost:
+		return fmt.Errorf("%w: the connection was lost", semel.ErrUnconfirmed)
+	}
+	return nil
+}
+
+// hit breaks what is broken before the call.
+func (t *trial) hit(p *process, f Fault, c *call) {
+	switch f {
+	case DiesBefore:
+		t.tell("before %s:", c.what)
+		p.die()
+	case StoreLost:
+		t.tell("%s loses its connection to the store before %s", p.name, c.what)
+	case AckLost:
+		t.tell("%s loses its connection to the store during %s, which is written all the same", p.name, c.what)
+	case LeaseLapses, Frozen, SlowCode:
+		t.tell("%s stands still before %s, until its lease is over", p.name, c.what)
+		t.pass(lease + time.Second)
+		t.other(nil)
+		t.tell("%s goes on", p.name)
+	case SecondTrigger:
+		t.tell("somebody starts the same run again, and another worker looks")
+		t.other(&again{})
+	case SecondRun:
+		t.tell("somebody asks for the same work in a second run")
+		t.other(&again{key: "-again"})
+	case CancelBefore:
+		t.cancel(c.port == "CommitRun") // which looks whether it must stop
+	case ApprovalRevoked:
+		t.revoke()
+	case ClockAhead:
+		t.tell("the clock of %s steps an hour ahead", p.name)
+		p.skew.Add(int64(time.Hour))
+	case ClockBack:
+		t.tell("the clock of %s steps an hour back", p.name)
+		p.skew.Add(-int64(time.Hour))
+	default: // belongs to the destination
+	}
+}
+
+// resolve finds the simulated destination of a stored operation.
+func (p *process) resolve(o *semel.Operation) (semel.Destination, semel.Contract, error) {
+	return portDestination{p}, o.Contract, nil
+}
+
+// closed reports what is no trouble of the drill itself.
+func (p *process) trouble(err error) error {
+	if p.dead.Load() || errors.Is(err, semel.ErrUnavailable) || errors.Is(err, semel.ErrUnconfirmed) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,157 @@
+package drill
+
+import (
+	"maps"
+	"slices"
+)
+
+// Verdict is what a drill found.
+type Verdict struct {
+	Workflow string `json:"workflow"`
+	Seed     uint64 `json:"seed"`
+	// Naive: this is what an engine without operations would have done.
+	Naive bool `json:"naive,omitzero"`
+	// Schedules counts executions, each with something broken.
+	Schedules int `json:"schedules"`
+	// Twice and Lost count the schedules that ended so, and Unknown those after
+	// which a person is asked.
+	Twice   int `json:"twice"`
+	Lost    int `json:"lost"`
+	Unknown int `json:"unknown"`
+	// Calls is how many calls of a port an unbroken execution makes.
+	Calls int `json:"calls"`
+	// Steps are the columns of the table, Rows what was broken.
+	Steps []string `json:"steps"`
+	Rows  []Row    `json:"rows"`
+	// Stories tell how bad outcomes came about, one for each cell of the table.
+	Stories []Story `json:"stories"`
+	// Replay is the story of the schedule that was asked for.
+	Replay []string `json:"replay,omitempty"`
+
+	drill *drill
+}
+
+// Row is one fault, or a pair, and what became of each step under it.
+type Row struct {
+	Fault Fault  `json:"fault"`
+	Words string `json:"words"`
+	// Schedules counts the executions of this row.
+	Schedules int `json:"schedules"`
+	// Cells holds the worst outcome of each step.
+	Cells map[string]Outcome `json:"cells"`
+}
+
+// Story is how one bad outcome came about.
+type Story struct {
+	// Seed replays it.
+	Seed    string   `json:"seed"`
+	Outcome Outcome  `json:"outcome"`
+	Step    string   `json:"step"`
+	Why     string   `json:"why"`
+	Lines   []string `json:"lines"`
+
+	schedule Schedule
+	column   string
+}
+
+// pairRow is the row of schedules with two faults.
+const pairRow Fault = "two-faults"
+
+// OK reports whether nothing happened twice and nothing was lost.
+func (v *Verdict) OK() bool { return v.Twice == 0 && v.Lost == 0 }
+
+// begin takes the columns from the execution that nothing broke.
+func (v *Verdict) begin(whole *trial) {
+	v.Calls = len(whole.calls)
+	v.Stories = []Story{}
+	var order []intention
+	for i := range whole.begun {
+		order = append(order, i)
+	}
+	slices.SortFunc(order, func(a, b intention) int { return whole.begun[a] - whole.begun[b] })
+	for _, e := range whole.world.effects {
+		order = append(order, e.intention)
+	}
+	for _, i := range order {
+		if c := withoutItems(v.drill.wanted[i]); c != "" && !slices.Contains(v.Steps, c) {
+			v.Steps = append(v.Steps, c)
+		}
+	}
+}
+
+// add counts a trial.
+func (v *Verdict) add(t *trial) {
+	v.Schedules++
+	row := v.row(t.schedule)
+	row.Schedules++
+	worst := Once
+	for _, column := range slices.Sorted(maps.Keys(t.verdict.columns)) {
+		o := t.verdict.columns[column]
+		if !slices.Contains(v.Steps, column) {
+			v.Steps = append(v.Steps, column)
+		}
+		if worse(o, row.Cells[column]) || row.Cells[column] == "" {
+			row.Cells[column] = o
+		}
+		if worse(o, worst) {
+			worst = o
+		}
+	}
+	switch worst {
+	case Twice:
+		v.Twice++
+	case Lost:
+		v.Lost++
+	case Unknown:
+		v.Unknown++
+	case Once, Never:
+	}
+	for _, f := range t.verdict.findings {
+		v.tell(t, f)
+	}
+}
+
+// row is that of a schedule.
+func (v *Verdict) row(s Schedule) *Row {
+	fault, words := pairRow, "two of these at once, sampled"
+	if len(s) > 0 {
+		if k, _ := kindOf(s[0].Fault); len(s) == 1 || k.fits == nil && s[0].Call == 0 && isPromise(s[0].Fault) {
+			fault, words = k.fault, k.words
+		}
+	}
+	for i := range v.Rows {
+		if v.Rows[i].Fault == fault {
+			return &v.Rows[i]
+		}
+	}
+	v.Rows = append(v.Rows, Row{Fault: fault, Words: words, Cells: map[string]Outcome{}})
+	return &v.Rows[len(v.Rows)-1]
+}
+
+func isPromise(f Fault) bool {
+	return slices.ContainsFunc(promises, func(p promise) bool { return p.fault == f })
+}
+
+// tell keeps the first story of each cell.
+func (v *Verdict) tell(t *trial, f finding) {
+	s := Story{Seed: t.schedule.String(), Outcome: f.outcome, Step: f.step, Why: f.why, Lines: t.story, schedule: t.schedule, column: withoutItems(f.step)}
+	same := func(o Story) bool {
+		return o.column == s.column && o.Outcome == s.Outcome && v.row(o.schedule) == v.row(s.schedule)
+	}
+	if !slices.ContainsFunc(v.Stories, same) {
+		v.Stories = append(v.Stories, s)
+	}
+}
+
+// shrink leaves out stories of two faults that one of them tells alone: all
+// schedules with one fault were tried.
+func (v *Verdict) shrink() {
+	v.Stories = slices.DeleteFunc(v.Stories, func(s Story) bool {
+		if len(s.schedule) < 2 || isPromise(s.schedule[0].Fault) {
+			return false
+		}
+		return slices.ContainsFunc(v.Stories, func(o Story) bool {
+			return len(o.schedule) == 1 && o.column == s.column && o.Outcome == s.Outcome && s.schedule.has(o.schedule[0].Fault)
+		})
+	})
+}
