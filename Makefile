@@ -5,7 +5,7 @@ SHELL := /bin/bash
 TOOL := go tool -modfile=tools.mod
 
 # Directories whose packages have goroutines or share memory.
-RACY := $(wildcard engine store destination receive spool server sandbox drill semeltest)
+RACY := $(wildcard engine store destination receive spool server sandbox drill semeltest probe)
 
 .PHONY: test
 test: install ## install what is missing, run all tests, compare the stores

@@ -244,8 +244,12 @@ func (o *Operation) hadItsTime(ev *Event) bool {
 }
 
 // sameEffect: the same identifier, the same attempt speaking twice, a lookup
-// that names no identifier, or a destination that promises one effect.
+// that names no identifier, or a destination that promises one effect. Where
+// doing it again changes nothing, each time may have an identifier of its own.
 func (o *Operation) sameEffect(ev *Event) bool {
+	if p := o.Contract.Protection; p == Commutes || p == Absolute {
+		return true
+	}
 	known, told := "", ev.reference()
 	if o.Result != nil {
 		known = o.Result.Reference
@@ -257,11 +261,11 @@ func (o *Operation) sameEffect(ev *Event) bool {
 		return true
 	}
 	switch o.Contract.Protection {
-	case Transactional, Commutes, Absolute:
+	case Transactional:
 		return true
 	case Keyed:
 		return o.generation(ev.Attempt) == o.generation(o.winner) // one effect per key
-	case Lookup, Unprotected:
+	case Commutes, Absolute, Lookup, Unprotected:
 	}
 	if o.winner != 0 && ev.Attempt != 0 {
 		return o.winner == ev.Attempt

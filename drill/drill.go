@@ -1,9 +1,9 @@
 package drill
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -47,6 +47,9 @@ type Options struct {
 	// Open opens an empty store for each schedule; nil means SQLite files in a
 	// temporary directory.
 	Open func(context.Context) (Store, error)
+	// Progress, if not nil, hears after each schedule how many of them are done;
+	// one call at a time.
+	Progress func(done, total int)
 }
 
 // drill is a workflow that is broken, and how.
@@ -54,9 +57,12 @@ type drill struct {
 	options   Options
 	workflows []semel.WorkflowDefinition
 	start     []semel.NewRun
-	open      func(context.Context) (Store, error)
+	open      func(context.Context, func() time.Time) (Store, error)
 	seed      uint64
 	retention time.Duration
+
+	mu          sync.Mutex
+	done, total int // schedules
 
 	// Of the execution that nothing breaks.
 	wanted map[intention]string
@@ -89,30 +95,30 @@ func Run(ctx context.Context, def semel.WorkflowDefinition, o Options) (*Verdict
 	v.begin(whole)
 	if o.Replay != nil {
 		if len(d.meant([]Schedule{o.Replay})) == 0 {
-			return nil, fmt.Errorf("%s: a fault of these means nothing to a naive engine", o.Replay)
+			return nil, &ScheduleError{o.Replay, "a fault of these means nothing to an engine without operations"}
 		}
 		t, err := d.try(ctx, o.Replay)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", o.Replay, err)
 		}
+		if !t.broke() {
+			return nil, &ScheduleError{o.Replay, fmt.Sprintf("nothing breaks: there are %d calls, and this fault fits none that it is placed at", len(t.calls))}
+		}
 		v.add(t)
-		v.Replay = t.story
+		v.Replay, v.When = t.story, o.Replay.words()
 		return v, nil
 	}
 	singles := d.meant(d.singles(whole))
-	if err := d.all(ctx, v, singles); err != nil {
-		return nil, err
-	}
+	schedules := singles
 	if o.Adverse {
-		if err := d.all(ctx, v, d.meant(adverse(whole))); err != nil {
-			return nil, err
-		}
+		schedules = slices.Concat(schedules, d.meant(adverse(whole)))
 	}
 	pairs := o.Pairs
 	if pairs == 0 {
 		pairs = DefaultPairs
 	}
-	if err := d.all(ctx, v, d.pairs(whole, singles, pairs)); err != nil {
+	schedules = slices.Concat(schedules, d.pairs(whole, singles, pairs))
+	if err := d.all(ctx, v, schedules); err != nil {
 		return nil, err
 	}
 	v.shrink()
@@ -145,11 +151,13 @@ func prepare(def semel.WorkflowDefinition, o Options) (d *drill, remove func(), 
 		trigger = semel.Trigger{Kind: semel.ByPerson, By: "drill"}
 	}
 	d = &drill{
-		options: o, workflows: append([]semel.WorkflowDefinition{def}, o.Children...), open: o.Open, seed: o.Seed, retention: retention,
+		options: o, workflows: append([]semel.WorkflowDefinition{def}, o.Children...), seed: o.Seed, retention: retention,
 		start: []semel.NewRun{{Workflow: def.Name, Version: def.Version, Definition: def.Digest, Key: key, Input: input, Trigger: trigger}},
 	}
 	remove = func() {}
-	if d.open == nil {
+	if o.Open != nil {
+		d.open = func(ctx context.Context, _ func() time.Time) (Store, error) { return o.Open(ctx) }
+	} else {
 		d.open, remove, err = embedded()
 	}
 	return d, remove, err
@@ -169,12 +177,21 @@ func (d *drill) unbroken(ctx context.Context) (*trial, error) {
 		d.wanted[e.intention] = e.step
 	}
 	if len(t.verdict.findings) > 0 {
-		return t, fmt.Errorf("with nothing broken, %s: %s", t.verdict.findings[0].step, t.verdict.findings[0].why)
+		f := t.verdict.findings[0]
+		return t, &UnbrokenError{Workflow: d.workflows[0].Name, Step: f.step, Why: f.why, Story: t.story}
 	}
 	if len(t.world.effects) == 0 {
 		return t, &NothingError{Workflow: d.workflows[0].Name, Story: t.story}
 	}
 	return t, nil
+}
+
+// broke reports whether a fault of the schedule met a call that it fits.
+func (t *trial) broke() bool {
+	return slices.ContainsFunc(t.schedule, func(p Placed) bool {
+		k, _ := kindOf(p.Fault)
+		return k.fits == nil || p.Call <= len(t.calls) && k.fits(&t.calls[p.Call-1])
+	})
 }
 
 // NothingError says that a workflow had no effect even where nothing was
@@ -187,6 +204,25 @@ type NothingError struct {
 func (e *NothingError) Error() string {
 	return fmt.Sprintf("%s does nothing with this input and these answers, so there is nothing to break", e.Workflow)
 }
+
+// UnbrokenError says that something is wrong with a workflow where nothing is
+// broken, for example that its run waits for what nobody brings.
+type UnbrokenError struct {
+	Workflow, Step, Why string
+	Story               []string
+}
+
+func (e *UnbrokenError) Error() string {
+	return fmt.Sprintf("with nothing broken, %s: %s", e.Step, e.Why)
+}
+
+// ScheduleError says why a schedule cannot be replayed.
+type ScheduleError struct {
+	Schedule Schedule
+	Problem  string
+}
+
+func (e *ScheduleError) Error() string { return fmt.Sprintf("%s: %s", e.Schedule, e.Problem) }
 
 // singles are all schedules with one fault.
 func (d *drill) singles(whole *trial) []Schedule {
@@ -256,6 +292,7 @@ func (d *drill) pairs(whole *trial, singles []Schedule, n int) []Schedule {
 // all tries schedules, several at a time, and adds them to the verdict in their
 // order.
 func (d *drill) all(ctx context.Context, v *Verdict, schedules []Schedule) error {
+	d.total = len(schedules)
 	trials, errs := make([]*trial, len(schedules)), make([]error, len(schedules))
 	next := make(chan int)
 	var group sync.WaitGroup
@@ -266,21 +303,33 @@ func (d *drill) all(ctx context.Context, v *Verdict, schedules []Schedule) error
 					errs[i] = fmt.Errorf("%s: %w", schedules[i], errs[i])
 				}
 				trials[i].forget()
+				d.progress()
 			}
 		})
 	}
 	for i := range schedules {
-		next <- i
+		if ctx.Err() == nil {
+			next <- i
+		}
 	}
 	close(next)
 	group.Wait()
-	if err := errors.Join(errs...); err != nil {
+	if err := cmp.Or(append(errs, ctx.Err())...); err != nil { // the first says enough
 		return err
 	}
 	for _, t := range trials {
 		v.add(t)
 	}
 	return nil
+}
+
+func (d *drill) progress() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.done++
+	if d.options.Progress != nil {
+		d.options.Progress(d.done, d.total)
+	}
 }
 
 // forget frees what only the trial itself needed.

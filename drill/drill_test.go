@@ -148,6 +148,7 @@ begin
   for name in select tablename from pg_tables where schemaname = 'semel' and tablename not in ('store', 'schema_version') loop
     execute format('delete from semel.%I', name);
   end loop;
+  update semel.store set swept = default, ahead = default;
 end $$`
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -160,16 +161,20 @@ end $$`
 
 // M38: whatever breaks, nothing happens twice and nothing is lost.
 func TestEveryKindOfStepSurvivesEveryFault(t *testing.T) {
+	if testing.Short() { // many times slower under the race detector
+		drill.Test(t, do(action("charge", keyed), action("note", bare)).Definition(), drill.Options{Input: order{ID: "o1"}, Pairs: 20})
+		return
+	}
 	for name, open := range map[string]func(*testing.T) func(context.Context) (drill.Store, error){
 		"sqlite": func(*testing.T) func(context.Context) (drill.Store, error) { return nil }, "postgres": onPostgres,
 	} {
 		t.Run(name, func(t *testing.T) {
 			def, o := everything()
-			o.Open, o.Pairs = open(t), 100
+			o.Open, o.Pairs = open(t), map[string]int{"sqlite": 100, "postgres": -1}[name]
 			began := time.Now()
 			v := drill.Test(t, def, o)
 			t.Logf("%d schedules in %v", v.Schedules, time.Since(began))
-			if v.Schedules < 500 {
+			if v.Schedules < 400 {
 				t.Errorf("%d schedules", v.Schedules)
 			}
 		})

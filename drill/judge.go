@@ -143,7 +143,7 @@ func (t *trial) about(i intention, o *semel.Operation, recorded bool, runs []sem
 		f.outcome = Once // it needs no record
 	case !recorded && n > 0:
 		f.outcome, f.why = Lost, "it happened, and nothing is on record"
-	case !recorded && completed(runs):
+	case !recorded && completed(runs) && !t.schedule.has(EventEarly): // which may take another way
 		f.outcome, f.why = Lost, "it never happened, and its run is completed"
 	case !recorded:
 		f.outcome = Never

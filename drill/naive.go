@@ -89,7 +89,7 @@ func (d *drill) player(ctx context.Context, t *trial) (player, Store, error) {
 		n := &naive{t: t, asks: map[intention]semel.Operation{}}
 		return n, n, nil
 	}
-	s, err := d.open(ctx)
+	s, err := d.open(ctx, t.clock)
 	return t, s, err
 }
 
@@ -104,8 +104,7 @@ func (n *naive) play(ctx context.Context, start []semel.NewRun, limit time.Durat
 			if p != nil {
 				t.pass(lease + time.Second)
 			}
-			t.workers++
-			p = &process{t: t, name: fmt.Sprintf("worker %d", t.workers)}
+			p = t.process()
 		}
 		for len(start) > 0 && n.start(p, &start[0]) != nil {
 			start = start[1:]

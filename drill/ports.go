@@ -43,6 +43,7 @@ func (p *process) behind(def semel.WorkflowDefinition) semel.WorkflowDefinition 
 	if run := def.Run; run != nil {
 		def.Run = func(ctx semel.Context) error { return run(ctx.Through(p.executor)) }
 	}
+	def.Schedules = nil // the trial alone starts runs
 	def.Actions = slices.Clone(def.Actions)
 	for i := range def.Actions {
 		def.Actions[i].Destination = portDestination{p}

@@ -41,50 +41,73 @@ type process struct {
 	name   string
 	engine *engine.Engine
 	worker *engine.Worker
+	died   chan struct{}
 	dead   atomic.Bool
 	skew   atomic.Int64 // of its own clock
 }
 
-// begin starts another worker. It may die meanwhile.
-func (t *trial) begin(ctx context.Context) (*process, error) {
+// process is another one, which has not begun.
+func (t *trial) process() *process {
 	t.workers++
-	p := &process{t: t, name: fmt.Sprintf("worker %d", t.workers)}
-	patience := 2 * time.Second
-	if t.schedule.has(DiesBefore, DiesAfter, DiesLandsLate, ChangedPayload) {
-		patience = time.Millisecond // a dead process is not waited for
+	return &process{t: t, name: fmt.Sprintf("worker %d", t.workers), died: make(chan struct{})}
+}
+
+// live does something as the process. Whoever is dead is not waited for: what
+// it still does reaches nothing.
+func (p *process) live(work func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- work() }()
+	select {
+	case err := <-done:
+		return err
+	case <-p.died:
+		return errDead
 	}
+}
+
+// begin makes the engine and the worker of a process.
+func (p *process) begin(ctx context.Context) (err error) {
 	linger := time.Hour
-	if t.schedule.has(SlowCode) {
+	if p.t.schedule.has(SlowCode) {
 		linger = -1
 	}
-	var err error
-	p.engine, err = engine.New(ctx, &portStore{t.store, p}, engine.Options{
-		Name: p.name, Lease: lease, Patience: patience, Linger: linger, Late: true, Spool: portSpool{&t.spool, p},
-		Clock:   func() time.Time { return time.Now().Add(time.Duration(t.ahead.Load() + p.skew.Load())) },
-		Resolve: p.resolve, Logger: slog.New(slog.DiscardHandler),
+	p.engine, err = engine.New(ctx, &portStore{p.t.store, p}, engine.Options{
+		Name: p.name, Lease: lease, Linger: linger, Late: true, Spool: portSpool{&p.t.spool, p},
+		Clock: p.clock, Resolve: p.resolve, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
-		return p, err
+		return err
 	}
-	definitions := make([]semel.WorkflowDefinition, len(t.d.workflows))
-	for i, def := range t.d.workflows {
+	definitions := make([]semel.WorkflowDefinition, len(p.t.d.workflows))
+	for i, def := range p.t.d.workflows {
 		definitions[i] = p.behind(def)
 	}
 	p.worker, err = engine.NewWorker(ctx, p.engine, engine.WorkerOptions{Workflows: definitions, Strict: true, AtOnce: 1})
-	return p, err
+	return err
 }
 
-// end closes the engine of a process.
+// clock is the process's own.
+func (p *process) clock() time.Time {
+	passed := time.Duration(p.t.ahead.Load() + p.skew.Load())
+	if p.t.d.options.Open != nil {
+		return time.Now().Add(passed) // beside a store with a clock of its own
+	}
+	return p.t.clock().Add(passed)
+}
+
+// end closes the engine of a process that lives.
 func (p *process) end(ctx context.Context) error {
-	if p.engine == nil {
+	if p.engine == nil || p.dead.Load() {
 		return nil
 	}
 	return p.engine.Close(ctx)
 }
 
 func (p *process) die() {
-	p.dead.Store(true)
-	p.t.tell("%s dies", p.name)
+	if !p.dead.Swap(true) {
+		p.t.tell("%s dies", p.name)
+		close(p.died)
+	}
 }
 
 // visit makes one call of a port, which may be broken. work does it. The error
@@ -158,7 +181,7 @@ func (p *process) resolve(o *semel.Operation) (semel.Destination, semel.Contract
 	return portDestination{p}, o.Contract, nil
 }
 
-// closed reports what is no trouble of the drill itself.
+// trouble is what an error says that the trial did not mean.
 func (p *process) trouble(err error) error {
 	if p.dead.Load() || errors.Is(err, semel.ErrUnavailable) || errors.Is(err, semel.ErrUnconfirmed) {
 		return nil

@@ -21,17 +21,17 @@ type Store interface {
 
 // embedded opens SQLite files in a directory of their own, which goes with the
 // drill.
-func embedded() (open func(context.Context) (Store, error), remove func(), err error) {
+func embedded() (open func(context.Context, func() time.Time) (Store, error), remove func(), err error) {
 	dir, err := os.MkdirTemp("", "semel-drill-")
 	if err != nil {
 		return nil, nil, err
 	}
-	open = func(ctx context.Context) (Store, error) {
+	open = func(ctx context.Context, clock func() time.Time) (Store, error) {
 		own, err := os.MkdirTemp(dir, "")
 		if err != nil {
 			return nil, err
 		}
-		s, err := sqlite.Open(ctx, filepath.Join(own, "semel.db"), sqlite.Options{Create: true})
+		s, err := sqlite.Open(ctx, filepath.Join(own, "semel.db"), sqlite.Options{Create: true, Clock: clock})
 		if err != nil {
 			return nil, err
 		}

@@ -20,18 +20,23 @@ func (t *trial) note(c call) Fault {
 
 // tell adds a line to the story.
 func (t *trial) tell(format string, args ...any) {
-	text := identifier.ReplaceAllString(fmt.Sprintf(format, args...), "...")
-	text = moment.ReplaceAllStringFunc(text, func(at string) string {
+	text := t.plain(fmt.Sprintf(format, args...))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at := time.Duration(t.ahead.Load()).Round(time.Second)
+	t.story = append(t.story, fmt.Sprintf("%12s  %s", clock(at), text))
+}
+
+// plain is text with times since the beginning, and without identifiers.
+func (t *trial) plain(text string) string {
+	text = identifier.ReplaceAllString(text, "...")
+	return moment.ReplaceAllStringFunc(text, func(at string) string {
 		when, err := time.Parse(time.RFC3339, at)
 		if err != nil {
 			return at
 		}
 		return clock(when.Sub(t.began).Round(time.Minute))
 	})
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	at := time.Duration(t.ahead.Load()).Round(time.Second)
-	t.story = append(t.story, fmt.Sprintf("%12s  %s", clock(at), text))
 }
 
 // What differs from one execution of a schedule to the next, and is not told.

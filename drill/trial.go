@@ -74,6 +74,17 @@ func (d *drill) try(ctx context.Context, s Schedule) (t *trial, err error) {
 	return t, t.player.judge(ctx)
 }
 
+// clock is that of the trial's machine, for a store without one of its own: a
+// millisecond passes with each call of a port, and no time beside that.
+func (t *trial) clock() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return epoch.Add(time.Duration(len(t.calls)) * time.Millisecond)
+}
+
+// epoch is when every trial begins.
+var epoch = time.Date(2040, time.January, 1, 0, 0, 0, 0, time.UTC)
+
 // aftermath is what happens when everything is over.
 func (t *trial) aftermath(ctx context.Context) error {
 	switch {
@@ -101,9 +112,9 @@ func (t *trial) aftermath(ctx context.Context) error {
 
 // wrong settles what waits for a person wrongly, and then the answer comes.
 func (t *trial) wrong(ctx context.Context) error {
-	p, err := t.begin(ctx)
-	if err != nil {
-		return err
+	p := t.process()
+	if err := p.live(func() error { return p.begin(ctx) }); err != nil {
+		return errors.Join(p.trouble(err), p.end(ctx))
 	}
 	defer func() { _ = p.end(ctx) }()
 	for o, err := range t.store.List(ctx, semel.Filter{State: semel.Unknown}) {
@@ -115,13 +126,17 @@ func (t *trial) wrong(ctx context.Context) error {
 		}
 		t.tell("a person says that %s did not happen, which is wrong", t.place(&o))
 		s := engine.Settlement{Reason: "nothing in the statement", By: "operator", Force: true}
-		if _, err := p.engine.Settle(ctx, o.ID, s); err != nil {
-			return err
+		err := p.live(func() error { _, err := p.engine.Settle(ctx, o.ID, s); return err })
+		if trouble := p.trouble(err); trouble != nil {
+			return trouble
+		}
+		if err != nil {
+			return t.play(ctx, nil, 0) // the decision did not come to pass
 		}
 		t.world.setMode(of(&o), "")
 	}
-	if _, err := p.worker.Pass(ctx); err != nil {
-		return err
+	if trouble := p.trouble(p.live(func() error { _, err := p.worker.Pass(ctx); return err })); trouble != nil {
+		return trouble
 	}
 	t.world.deliver(intention{})
 	for run, err := range t.store.ListRuns(ctx, semel.RunFilter{}) {
@@ -151,36 +166,39 @@ func (t *trial) play(ctx context.Context, start []semel.NewRun, limit time.Durat
 		}
 	}()
 	for range enough {
-		if p == nil || p.dead.Load() {
-			if p != nil {
-				if err := p.end(ctx); err != nil {
-					return err
-				}
-				t.pass(lease + time.Second)
-			}
-			if p, err = t.begin(ctx); err != nil {
+		switch {
+		case p != nil && p.dead.Load():
+			t.pass(lease + time.Second)
+			fallthrough
+		case p == nil:
+			p = t.process()
+			if err := p.live(func() error { return p.begin(ctx) }); err != nil {
 				if err = p.trouble(err); err != nil {
 					return err
 				}
-				p.dead.Store(true)
+				if !p.dead.Load() {
+					if err := p.end(ctx); err != nil {
+						return err
+					}
+					p = nil // and another tries
+				}
 				continue
 			}
 		}
-		waiting, err := t.startAll(ctx, p, start)
-		if err != nil {
+		var due time.Time
+		err := p.live(func() (err error) {
+			if err = p.start(ctx, start); err == nil {
+				due, err = p.worker.Pass(ctx)
+			}
 			return err
-		}
-		if waiting {
-			continue
-		}
-		start = nil
-		next, err := p.worker.Pass(ctx)
+		})
 		if trouble := p.trouble(err); trouble != nil {
 			return trouble
 		}
 		if p.dead.Load() || err != nil {
 			continue
 		}
+		start = nil
 		t.world.deliver(intention{})
 		moved, err := t.outside(ctx)
 		if err != nil {
@@ -189,7 +207,7 @@ func (t *trial) play(ctx context.Context, start []semel.NewRun, limit time.Durat
 		if moved {
 			continue
 		}
-		at, err := t.next(ctx, next)
+		at, err := t.next(ctx, due)
 		if err != nil {
 			return err
 		}
@@ -197,7 +215,10 @@ func (t *trial) play(ctx context.Context, start []semel.NewRun, limit time.Durat
 			if t.spool.empty() {
 				return nil
 			}
-			p.dead.Store(true) // another takes in what was kept
+			if err := p.end(ctx); err != nil {
+				return err
+			}
+			p = nil // another takes in what was kept
 			continue
 		}
 		wait := max(at.Sub(t.now()), 0)
@@ -209,15 +230,14 @@ func (t *trial) play(ctx context.Context, start []semel.NewRun, limit time.Durat
 	return t.stuck(ctx)
 }
 
-// startAll starts runs; waiting: a worker died or lost the store over it.
-func (t *trial) startAll(ctx context.Context, p *process, start []semel.NewRun) (waiting bool, err error) {
-	for _, n := range start {
-		_, _, err := p.engine.Start(ctx, n)
-		if err != nil {
-			return true, p.trouble(err)
+// start asks for runs as the process.
+func (p *process) start(ctx context.Context, runs []semel.NewRun) error {
+	for _, n := range runs {
+		if _, _, err := p.engine.Start(ctx, n); err != nil {
+			return err
 		}
 	}
-	return false, nil
+	return nil
 }
 
 // stuck says that the runs do not come to an end.
@@ -330,7 +350,7 @@ func (t *trial) rests(ctx context.Context, run *semel.Run) (bool, error) {
 		return false, err
 	}
 	for _, w := range waits {
-		if !w.Person && w.Kind != semel.WaitPerson && w.Kind != semel.WaitRun && w.Kind != semel.WaitEvent {
+		if !w.Person && w.Kind != semel.WaitPerson && w.Kind != semel.WaitRun && (w.Kind != semel.WaitEvent || !w.Until.IsZero()) {
 			return false, nil
 		}
 	}

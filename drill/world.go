@@ -59,7 +59,7 @@ type world struct {
 // landing is a request under way.
 type landing struct {
 	at  time.Time
-	act func()
+	act func(at time.Time)
 }
 
 // lateAnswer is an answer under way to a worker.
@@ -89,7 +89,11 @@ func (w *world) send(p *process, s *semel.Send, f Fault) semel.Event {
 	}
 	w.t.tell("%s sends %s, attempt %d", p.name, w.t.place(s.Operation), s.Attempt)
 	w.watch(s)
-	defer w.deliver(of(s.Operation))
+	defer func() {
+		if !p.dead.Load() {
+			w.deliver(of(s.Operation))
+		}
+	}()
 	o := *s.Operation
 	if mode := w.mode(of(&o)); mode == ResendRefused {
 		w.t.tell("it is refused on its way")
@@ -236,7 +240,7 @@ func (w *world) delay(s *semel.Send, at time.Time, blind bool) {
 	attempt, key, o := s.Attempt, s.DestinationKey, *s.Operation
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.landings = append(w.landings, landing{at, func() { _ = w.land(attempt, key, &o, blind) }})
+	w.landings = append(w.landings, landing{at, func(at time.Time) { _ = w.landAt(at, attempt, key, &o, blind) }})
 }
 
 // arrive lets what is under way take effect until a time.
@@ -251,7 +255,7 @@ func (w *world) arrive(now time.Time) {
 		l := w.landings[i]
 		w.landings = slices.Delete(w.landings, i, i+1)
 		w.mu.Unlock()
-		l.act()
+		l.act(l.at)
 	}
 }
 
@@ -302,7 +306,10 @@ func (l *lateAnswer) hand() {
 
 // land lets a request take effect, as its contract says.
 func (w *world) land(attempt int, key string, o *semel.Operation, blind bool) semel.Event {
-	now := w.t.now()
+	return w.landAt(w.t.now(), attempt, key, o, blind)
+}
+
+func (w *world) landAt(now time.Time, attempt int, key string, o *semel.Operation, blind bool) semel.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := &o.Contract

@@ -279,7 +279,7 @@ func (p *pursuit) perform(o semel.Operation, h *held) semel.Event {
 		Begin: func() error { refused = h.begin(); return refused },
 	}
 	late := func(ev semel.Event) {
-		if o.ID == (semel.ID{}) {
+		if h.attempt == 0 {
 			return // an effect that commutes has no record, and is repeated
 		}
 		if _, _, err := p.e.conclude(o, evidence(ev, o.Attempt, p.e.opt.Name)); err != nil {

@@ -9,6 +9,7 @@ import (
 // runs back. Where the wall clock is behind what was already stamped, it goes
 // on from there at its own pace.
 type clock struct {
+	wall   func() time.Time
 	mu     sync.Mutex
 	read   time.Time // when at was computed, with its monotonic reading
 	at     int64     // ns since 1970
@@ -18,7 +19,7 @@ type clock struct {
 func (c *clock) now() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := time.Now()
+	t := c.wall()
 	next := t.Add(c.offset).UnixNano()
 	if !c.read.IsZero() {
 		next = max(next, c.at+int64(t.Sub(c.read)))

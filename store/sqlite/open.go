@@ -23,6 +23,9 @@ type Options struct {
 	// is empty. Without it a path that does not exist is an error: a mistyped
 	// path must not mean "this never ran".
 	Create bool
+	// Clock is read in the place of the machine's; nil means time.Now. Only a
+	// drill sets it.
+	Clock func() time.Time
 }
 
 // Open opens the database at path. Many processes may open one at once, with
@@ -50,6 +53,10 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	s := &Store{
 		path: path, file: file, readers: readers, latest: len(migrations()), wake: make(chan struct{}, 1),
 		closing: make(chan struct{}), closed: make(chan struct{}),
+		clock: clock{wall: opts.Clock},
+	}
+	if opts.Clock == nil {
+		s.clock.wall = time.Now
 	}
 	if err := s.begin(ctx); err != nil {
 		return nil, errors.Join(err, readers.Close())
