@@ -80,7 +80,7 @@ func drillPublishing(t *testing.T) drilled {
 				"create": publishing.Published{ID: "art_1", Slug: "retry"},
 			},
 		},
-		schedules: 200,
+		schedules: 180,
 		want: map[drill.Fault]outcomes{
 			drill.DiesAfter:       {"create": drill.Once, "record": drill.Once},
 			drill.AnswerLost:      {"create": drill.Once, "record": drill.Once},
@@ -101,7 +101,7 @@ func drillOutreach(t *testing.T) drilled {
 			Input:  outreach.Prospect{Campaign: "spring", Address: "ann@example.com", Name: "Ann"},
 			Events: map[string]any{"reply": outreach.Reply{Text: "yes"}},
 		},
-		schedules: 180,
+		schedules: 150,
 		want: map[drill.Fault]outcomes{
 			drill.LeaseLapses:  {"mail-hello": drill.Once},
 			drill.AnswerLost:   {"mail-hello": drill.Unknown},
@@ -117,7 +117,7 @@ func drillCheckout(t *testing.T) drilled {
 	return drilled{
 		definition: checkout.New(checkout.Destinations{Payments: nowhere(t, "payments")}).Definition(),
 		options:    drill.Options{Input: checkout.Order{Item: "notebook", Cents: 1200, Customer: "ann@example.com"}},
-		schedules:  100,
+		schedules:  70,
 		want: map[drill.Fault]outcomes{
 			drill.DiesAfter:     {"charge": drill.Once},
 			drill.AnswerLost:    {"charge": drill.Once},
