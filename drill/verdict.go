@@ -3,6 +3,7 @@ package drill
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Verdict is what a drill found.
@@ -25,18 +26,28 @@ type Verdict struct {
 	Rows  []Row    `json:"rows"`
 	// Stories tell how bad outcomes came about, one for each cell of the table.
 	Stories []Story `json:"stories"`
-	// Replay is the story of the schedule that was asked for.
+	// Replay is the story of the schedule that was asked for, and When says in
+	// words what broke in it.
 	Replay []string `json:"replay,omitempty"`
+	When   string   `json:"when,omitzero"`
+	// Command tells with what a story is told again: the seed follows it. Empty
+	// means from Go, by Options.Replay.
+	Command string `json:"-"`
 
 	drill *drill
 }
 
-// Row is one fault, or a pair, and what became of each step under it.
+// Row is one fault, or all pairs of faults, and what became of each step under
+// it.
 type Row struct {
 	Fault Fault  `json:"fault"`
 	Words string `json:"words"`
-	// Schedules counts the executions of this row.
+	// Schedules counts the executions of this row, and the others those of them
+	// that ended so, as in the Verdict.
 	Schedules int `json:"schedules"`
+	Twice     int `json:"twice"`
+	Lost      int `json:"lost"`
+	Unknown   int `json:"unknown"`
 	// Cells holds the worst outcome of each step.
 	Cells map[string]Outcome `json:"cells"`
 }
@@ -44,7 +55,9 @@ type Row struct {
 // Story is how one bad outcome came about.
 type Story struct {
 	// Seed replays it.
-	Seed    string   `json:"seed"`
+	Seed string `json:"seed"`
+	// When says in words what broke.
+	When    string   `json:"when"`
 	Outcome Outcome  `json:"outcome"`
 	Step    string   `json:"step"`
 	Why     string   `json:"why"`
@@ -64,14 +77,15 @@ func (v *Verdict) OK() bool { return v.Twice == 0 && v.Lost == 0 }
 func (v *Verdict) begin(whole *trial) {
 	v.Calls = len(whole.calls)
 	v.Stories = []Story{}
-	var order []intention
-	for i := range whole.begun {
-		order = append(order, i)
-	}
-	slices.SortFunc(order, func(a, b intention) int { return whole.begun[a] - whole.begun[b] })
+	var order, rest []intention
 	for _, e := range whole.world.effects {
 		order = append(order, e.intention)
 	}
+	for i := range whole.begun {
+		rest = append(rest, i)
+	}
+	slices.SortFunc(rest, func(a, b intention) int { return whole.begun[a] - whole.begun[b] })
+	order = append(order, rest...)
 	for _, i := range order {
 		if c := withoutItems(v.drill.wanted[i]); c != "" && !slices.Contains(v.Steps, c) {
 			v.Steps = append(v.Steps, c)
@@ -100,10 +114,13 @@ func (v *Verdict) add(t *trial) {
 	switch worst {
 	case Twice:
 		v.Twice++
+		row.Twice++
 	case Lost:
 		v.Lost++
+		row.Lost++
 	case Unknown:
 		v.Unknown++
+		row.Unknown++
 	case Once, Never:
 	}
 	for _, f := range t.verdict.findings {
@@ -113,7 +130,7 @@ func (v *Verdict) add(t *trial) {
 
 // row is that of a schedule.
 func (v *Verdict) row(s Schedule) *Row {
-	fault, words := pairRow, "two of these at once, sampled"
+	fault, words := pairRow, "two of these in one run, sampled"
 	if len(s) > 0 {
 		if k, _ := kindOf(s[0].Fault); len(s) == 1 || k.fits == nil && s[0].Call == 0 && isPromise(s[0].Fault) {
 			fault, words = k.fault, k.words
@@ -128,13 +145,25 @@ func (v *Verdict) row(s Schedule) *Row {
 	return &v.Rows[len(v.Rows)-1]
 }
 
+// words are what breaks, in its order.
+func (s Schedule) words() string {
+	words := make([]string, len(s))
+	for i, p := range s {
+		k, _ := kindOf(p.Fault)
+		words[i] = k.words
+	}
+	return strings.Join(words, "; ")
+}
+
 func isPromise(f Fault) bool {
 	return slices.ContainsFunc(promises, func(p promise) bool { return p.fault == f })
 }
 
 // tell keeps the first story of each cell.
 func (v *Verdict) tell(t *trial, f finding) {
-	s := Story{Seed: t.schedule.String(), Outcome: f.outcome, Step: f.step, Why: f.why, Lines: t.story, schedule: t.schedule, column: withoutItems(f.step)}
+	s := Story{
+		Seed: t.schedule.String(), When: t.schedule.words(), Outcome: f.outcome, Step: f.step, Why: t.plain(f.why), Lines: t.story, schedule: t.schedule, column: withoutItems(f.step),
+	}
 	same := func(o Story) bool {
 		return o.column == s.column && o.Outcome == s.Outcome && v.row(o.schedule) == v.row(s.schedule)
 	}

@@ -71,7 +71,7 @@ func newRoot(sh *shell) *cobra.Command {
 	flags.StringVar(&sh.config, "config", "", "file with named connections (env SEMEL_CONFIG; default semel.yaml beside the database)")
 	flags.StringVar(&sh.output, "output", "table", "table or json")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newDo(sh), newOp(sh), newRun(sh), newEvent(sh), newApproval(sh), newApprove(sh), newReject(sh), newSchedule(sh), newServe(sh), newDev(sh), newWorkflow(sh), newCheck(sh), newProbe(sh), newSandbox(sh), newDemo(sh), newMigrate(sh), newStore(sh), newVersion(sh))
+	root.AddCommand(newDo(sh), newOp(sh), newRun(sh), newEvent(sh), newApproval(sh), newApprove(sh), newReject(sh), newSchedule(sh), newServe(sh), newDev(sh), newWorkflow(sh), newCheck(sh), newDrill(sh), newProbe(sh), newSandbox(sh), newDemo(sh), newMigrate(sh), newStore(sh), newVersion(sh))
 	return root
 }
 

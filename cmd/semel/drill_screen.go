@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// show prints the verdict on one workflow.
+func (d *drilling) show(t *drillTarget) error {
+	var b strings.Builder
+	if len(d.Workflows) > 1 {
+		b.WriteString("\n")
+	}
+	sample := "a sample inferred from its expressions"
+	if t.Sample != "" {
+		sample = "a sample inferred from its expressions and " + t.Sample
+	}
+	how := "Drilled"
+	switch {
+	case d.options.naive && d.schedule != nil:
+		how = "Replayed without Semel"
+	case d.options.naive:
+		how = "Drilled without Semel"
+	case d.schedule != nil:
+		how = "Replayed"
+	}
+	fmt.Fprintf(&b, "%s: %s@%d of %s, with %s.\n", how, t.definition.Name, t.Version, t.File, sample)
+	fmt.Fprintf(&b, "Input %s. An unbroken run makes %s of store, destinations and code.\n\n", cut(string(t.Input), 60), counted(t.Calls, "call"))
+	if _, err := t.WriteTo(&b); err != nil {
+		return err
+	}
+	return d.sh.write([]byte(visible(b.String())))
+}
+
+// drillProgress is how far a drill is, on a terminal.
+type drillProgress struct {
+	sh    *shell
+	what  string
+	shown bool
+	to    bool
+}
+
+func (sh *shell) drillProgress(what string) *drillProgress {
+	f, ok := sh.err.(*os.File)
+	return &drillProgress{sh: sh, what: what, to: ok && sh.getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))}
+}
+
+func (p *drillProgress) show(done, total int) {
+	if !p.to || done%5 > 0 && done < total {
+		return
+	}
+	p.shown = true
+	fmt.Fprintf(p.sh.err, "\rdrilling %s: %d of %d schedules", p.what, done, total)
+}
+
+// end takes the line away.
+func (p *drillProgress) end() {
+	if p.shown {
+		fmt.Fprint(p.sh.err, "\r\x1b[K")
+	}
+}
