@@ -321,6 +321,15 @@ var duplicateHistories = []history{
 		"completed incident",
 	},
 	{
+		"what sets a value may name another change each time",
+		semel.Contract{Protection: semel.Absolute},
+		[]semel.Event{
+			claim(1, 0), event(semel.EvLost, 1, time.Second), claim(2, time.Minute), confirmed(2, "change-2", 61*time.Second),
+			confirmed(1, "change-1", 62*time.Second),
+		},
+		"completed",
+	},
+	{
 		"the same identifier is the same effect",
 		unprotected(),
 		[]semel.Event{

@@ -320,4 +320,34 @@ var ofRuns = []mutant{
 		`case o.Incident != "":`, `case false:`,
 		"./engine", "TestAnIncidentHoldsTheRun/sqlite",
 	},
+	{
+		"a run ends over an outcome that was lost while its code went on", "engine/branch.go",
+		"if b.x.aborted.Load() && n.State.Ended() {", "if false {",
+		"./engine", "TestNothingFollowsAnOutcomeThatIsLostMeanwhile/end",
+	},
+	{
+		"the next effect follows an outcome that was lost", "engine/branch.go",
+		"\tif b.x.aborted.Load() {\n\t\treturn change.Before, errOutcomeLost\n\t}\n", "",
+		"./engine", "TestNothingFollowsAnOutcomeThatIsLostMeanwhile/effect",
+	},
+	{
+		"what a cancelled run began is sent again", "engine/suspend.go",
+		"append(x.cancelChildren(), x.cancelOperations()...)", "append(x.cancelChildren(), func() (open []semel.RunWait) {\n\t\tfor path, r := range x.records {\n\t\t\tif o := r.Effect; o != nil && o.State == semel.Unknown {\n\t\t\t\topen = append(open, x.operationWait(path, o))\n\t\t\t}\n\t\t}\n\t\treturn open\n\t}()...)",
+		"./engine", "TestCancelledRunHasNothingSentAgain",
+	},
+	{
+		"a cancelled run stops what another run waits for", "engine/suspend.go",
+		"\t\tif other.ID != x.run.ID && !other.Cancel {\n\t\t\treturn *o, nil", "\t\tif other.ID == x.run.ID {\n\t\t\tcontinue\n\t\t}\n\t\tif false {\n\t\t\treturn *o, nil",
+		"./engine", "TestCancelledRunHasNothingSentAgain",
+	},
+	{
+		"a late answer without an operation fills the spool", "engine/attempt.go",
+		"if h.attempt == 0 {", "if false {",
+		"./engine", "TestLateAnswerWithoutOperationIsDropped",
+	},
+	{
+		"a claim in doubt counts as a refusal", "engine/attempt.go",
+		"so nothing was sent\", Unsent: true}", "so nothing was sent\"}",
+		"./engine", "TestStepWhoseClaimIsInDoubtIsMadeAgain",
+	},
 }
