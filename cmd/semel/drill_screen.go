@@ -28,7 +28,11 @@ func (d *drilling) show(t *drillTarget) error {
 		how = "Replayed"
 	}
 	fmt.Fprintf(&b, "%s: %s@%d of %s, with %s.\n", how, t.definition.Name, t.Version, t.File, sample)
-	fmt.Fprintf(&b, "Input %s. An unbroken run makes %s of store, destinations and code.\n\n", cut(string(t.Input), 60), counted(t.Calls, "call"))
+	given := "Input " + cut(string(t.Input), 60)
+	if e := t.run.Trigger.Event; e != nil {
+		given = "Event " + e.Name + " " + cut(string(e.Data), 60)
+	}
+	fmt.Fprintf(&b, "%s. An unbroken run makes %s of store, destinations and code.\n\n", given, counted(t.Calls, "call"))
 	if _, err := t.WriteTo(&b); err != nil {
 		return err
 	}

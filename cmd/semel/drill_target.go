@@ -32,6 +32,7 @@ type drilled struct {
 	// Sample is the file with values of one's own; without one all are inferred.
 	Sample string          `json:"sample,omitzero"`
 	Input  json.RawMessage `json:"input"`
+	Event  json.RawMessage `json:"event,omitzero"` // the data of the one that starts the run
 	Unsure []string        `json:"unsure"`
 	*drill.Verdict
 }
@@ -142,6 +143,9 @@ func (t *drillTarget) read() ([]workflowfile.Problem, error) {
 	t.Unsure = append([]string{}, t.sample.Unsure...)
 	t.run, err = t.definition.SampleRun("drill", t.sample)
 	t.Input = t.run.Input
+	if e := t.run.Trigger.Event; e != nil {
+		t.Event = e.Data
+	}
 	if input, ok := errors.AsType[*semel.InputError](err); ok {
 		return []workflowfile.Problem{{
 			File: t.File, Line: 1, Column: 1, Severity: workflowfile.SeverityError, Code: workflowfile.CodeValue,
