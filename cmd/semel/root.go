@@ -21,8 +21,9 @@ An operation is in one of four states:
 Operations are also the steps of runs: semel run shows what runs do, wait for and
 need; semel event and semel approve let them go on; semel schedule starts them. A
 run that needs a person is held, and ends semel run start --wait with 3. Workflows
-are files: semel dev helps to write them, semel check finds what is wrong before
-anything runs, and semel serve executes them.
+are files: semel dev helps to write them, and semel serve executes them. Before that,
+semel check finds what could go wrong, semel drill breaks them on purpose, and semel
+probe asks a test endpoint whether its promises hold.
 
 Exit codes:
 
