@@ -8,7 +8,8 @@ import (
 // Do performs an action as a step of a run and returns the destination's
 // answer. The error is a *FailedError: nothing happened. An outcome that nobody
 // knows suspends the run until it is settled; a request that differs from the
-// recorded one, an expired record or an open incident holds it for a person.
+// recorded one, an expired record, an open incident or an answer that cannot be
+// read holds it for a person.
 func Do[In, Out any](ctx Context, a Action[In, Out], in In) (Out, error) {
 	return Retrying(ctx, a, in, Retry{})
 }
@@ -22,16 +23,17 @@ func Retrying[In, Out any](ctx Context, a Action[In, Out], in In, r Retry) (Out,
 	if err != nil {
 		return out, err
 	}
-	rec, err := ctx.step(a.Name, &DoStep{Call: call, Keyless: keyless, Retry: r})
-	if err != nil {
+	taken := false
+	read := func(answer *Result) (err error) {
+		taken = true
+		out, err = a.read(answer)
+		return err
+	}
+	rec, err := ctx.step(a.Name, &DoStep{Call: call, Keyless: keyless, Retry: r, Read: read})
+	if err != nil || taken {
 		return out, err
 	}
-	result := &Result{MediaType: "application/json", Body: rec.Result}
-	if rec.Effect != nil {
-		result = rec.Effect.Result
-	}
-	out, err = a.read(result)
-	if err != nil {
+	if err := read(rec.Answer()); err != nil {
 		return out, &UnreadableError{Path: rec.Path, Err: err}
 	}
 	return out, nil

@@ -50,6 +50,15 @@ type StepRecord struct {
 	Effect *Operation
 }
 
+// Answer is what the destination said, for the record of an action; nil for
+// nothing.
+func (r *StepRecord) Answer() *Result {
+	if r.Effect != nil {
+		return r.Effect.Result
+	}
+	return &Result{MediaType: "application/json", Body: r.Result}
+}
+
 // Step is one request of workflow code to its Executor: DoStep, ValueStep,
 // SleepStep, EventStep, ApprovalStep, ChildStep or EachStep.
 type Step interface{ kind() StepKind }
@@ -65,6 +74,9 @@ type DoStep struct {
 	// of the action does not concern it. Without it, an approval in the run
 	// covers its request, or the step stops.
 	Exempt bool
+	// Read takes in the answer; nil needs none. The effect has happened, so one
+	// that cannot be read is nothing that code may deal with: the run is held.
+	Read func(*Result) error
 }
 
 // Retry is what to do about known failures, after which nothing happened. It

@@ -151,7 +151,7 @@ func (b *branch) Step(ctx semel.Context, path string, s semel.Step) (semel.StepR
 	}
 	switch s := s.(type) {
 	case *semel.DoStep:
-		return b.do(path, s, rec, recorded)
+		return b.read(s)(b.do(path, s, rec, recorded))
 	case *semel.ValueStep:
 		return b.value(path, s, rec, recorded)
 	case *semel.SleepStep:
@@ -166,6 +166,21 @@ func (b *branch) Step(ctx semel.Context, path string, s semel.Step) (semel.StepR
 		return b.each(ctx, path, s, rec, recorded)
 	}
 	panic(fmt.Sprintf("engine: unknown step %T", s))
+}
+
+// read lets a step take in its answer. One that cannot be read holds the branch:
+// the effect has happened, and code that took it for a failure would have it
+// happen another way.
+func (b *branch) read(s *semel.DoStep) func(semel.StepRecord, error) (semel.StepRecord, error) {
+	return func(rec semel.StepRecord, err error) (semel.StepRecord, error) {
+		if err != nil || s.Read == nil {
+			return rec, err
+		}
+		if err := s.Read(rec.Answer()); err != nil {
+			b.hold(rec.Path, (&semel.UnreadableError{Path: rec.Path, Err: err}).Error())
+		}
+		return rec, nil
+	}
 }
 
 // ends reports whether a step of this kind may have begun the wait.

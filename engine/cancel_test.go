@@ -66,6 +66,35 @@ func TestCancelledRunHasNothingSentAgain(t *testing.T) {
 	}
 }
 
+// Law 12: what happened is no error that code may deal with, though its answer
+// cannot be read: "if it failed, pay another way" would pay twice.
+func TestUnreadableAnswerIsNoErrorForCode(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() shifted) {
+		w := world{answer: func(int, *semel.Send) (semel.Event, bool) {
+			return semel.Event{Kind: semel.EvConfirmed, Result: &semel.Result{Body: []byte(`"another schema"`)}}, true
+		}}
+		var other world
+		charge, wire := act("charge", &w, semel.Contract{Protection: semel.Unprotected}), act("wire", &other, semel.Contract{Protection: semel.Unprotected})
+		pay := func(ctx semel.Context, i invoice) error {
+			_, err := semel.Do(ctx, charge, i)
+			if err != nil {
+				_, err = semel.Do(ctx, wire, i)
+			}
+			return err
+		}
+		one := semel.Workflow[invoice]{Name: "one", Func: pay}
+		all := semel.Workflow[invoice]{Name: "all", Func: func(ctx semel.Context, i invoice) error {
+			return semel.Each(ctx, "of", []invoice{i}, func(i invoice) string { return i.ID }, 1, pay)
+		}}
+		r := newRig(t, open(), one.Definition(), all.Definition())
+		r.want(r.pass(r.start(one.New("k", invoice{ID: "i"})).ID), semel.RunHeld, "happened, but its answer cannot be read")
+		r.want(r.pass(r.start(all.New("k", invoice{ID: "j"})).ID), semel.RunHeld, "happened, but its answer cannot be read")
+		if total(&w) != 2 || total(&other) != 0 {
+			t.Errorf("%d charges and %d wires, want 2 and none", total(&w), total(&other))
+		}
+	})
+}
+
 // A late answer to an effect that needs no record is not kept: nobody could
 // ever take it in.
 func TestLateAnswerWithoutOperationIsDropped(t *testing.T) {

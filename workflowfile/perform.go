@@ -25,17 +25,23 @@ func (l list) uses(ctx semel.Context, s *Step) (map[string]any, error) {
 	if s.Uses.Retry != nil {
 		step.Retry = *s.Uses.Retry
 	}
+	var v any
+	taken := false
+	step.Read = func(r *semel.Result) (err error) {
+		taken = true
+		if v, err = answer(r); err != nil {
+			return fmt.Errorf("%s:%d: %w", l.d.File, s.Line, err)
+		}
+		return nil
+	}
 	rec, err := semel.Take(ctx, l.prefix+s.ID, step)
 	if err != nil {
 		return nil, err
 	}
-	var answered *semel.Result
-	if rec.Effect != nil {
-		answered = rec.Effect.Result
-	}
-	v, err := answer(answered)
-	if err != nil {
-		return nil, &semel.UnreadableError{Path: rec.Path, Err: err}
+	if !taken {
+		if err := step.Read(rec.Answer()); err != nil {
+			return nil, &semel.UnreadableError{Path: rec.Path, Err: err}
+		}
 	}
 	out := result(v)
 	switch v := v.(type) {
