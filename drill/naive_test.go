@@ -105,7 +105,7 @@ func TestNaiveExecutionRepeatsWhatItDidNotHearOf(t *testing.T) {
 	if got := naiveRow(t, v, drill.Refused).Cells["charge"]; got != drill.Never {
 		t.Errorf("a charge was refused: %q, want never", got)
 	}
-	if !strings.Contains(text.String(), "plain at-least-once") || !strings.Contains(text.String(), "--naive --replay answer-lost@") {
+	if !strings.Contains(text.String(), "plain at-least-once") || !strings.Contains(text.String(), `drill.ParseSchedule("answer-lost@`) {
 		t.Error("the text does not say what it is about, or how to see it again")
 	}
 }
@@ -133,15 +133,13 @@ func firstAnswerLost(t *testing.T) *drill.Verdict {
 	t.Helper()
 	for call := 1; ; call++ {
 		v, err := drill.Run(t.Context(), naiveShop(), drill.Options{Input: order{ID: "o1"}, Replay: drill.Schedule{{Fault: drill.AnswerLost, Call: call}}})
+		if _, elsewhere := errors.AsType[*drill.ScheduleError](err); elsewhere && call < 50 {
+			continue
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(strings.Join(v.Replay, "\n"), "the answer is lost") {
-			return v
-		}
-		if call == v.Calls {
-			t.Fatal("no call can lose its answer")
-		}
+		return v
 	}
 }
 
