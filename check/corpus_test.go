@@ -28,6 +28,11 @@ const corpusConfig = `connections:
   mail: {kind: http, base: https://mail.example.com, protection: none, actions: {send: {post: /messages}}}
   desk: {kind: http, base: https://desk.example.com, protection: absolute, actions: {set: {put: "/t/{body.ticket}"}, close_and_notify: {put: "/c/{body.ticket}"}}}
   tags: {kind: http, base: https://tags.example.com, protection: commutes, effect: absolute, actions: {add: {put: "/t/{body.ticket}"}, notify: {post: /n}}}
+  latest: {kind: http, base: https://latest.example.com, protection: lookup, lookup: "/charges/latest", max_processing: 5s, visible_after: 1s, absence_is_proof: true, actions: {charge: {post: /charges}}}
+  theirs: {kind: http, base: https://theirs.example.com, protection: lookup, lookup: "/charges?customer={body.customer}", max_processing: 5s, visible_after: 1s, absence_is_proof: true, actions: {charge: {post: /charges}}}
+  day: {kind: http, base: https://day.example.com, protection: lookup, lookup: "/c?c={body.customer.id}&d={body.day}", max_processing: 5s, visible_after: 1s, absence_is_proof: true, actions: {charge: {post: /charges}}}
+  labelled: {kind: http, base: https://labelled.example.com, protection: lookup, lookup: "/c?ref={body.reference}", max_processing: 5s, visible_after: 1s, absence_is_proof: true, actions: {charge: {post: /charges}}}
+  crm: {kind: http, base: https://crm.example.com, protection: keyed, key_header: Idempotency-Key, window: 24h, actions: {create_contact: {post: /contacts}}}
   ledger: {kind: sql, url: "sqlite:ledger.db"}
 `
 
@@ -119,7 +124,40 @@ func TestCorpusOfFiles(t *testing.T) {
 		"not found at once":          {`  - {id: a, uses: proof.charge` + name + `}}`, []string{"a: note missing_delays"}},
 		"not found is no proof":      {`  - {id: a, uses: maybe.charge` + name + `}}`, []string{"a: warning missing_delays"}},
 		"a status":                   {`  - {id: a, uses: desk.set, with: {ticket: x, status: done}` + name + `}}`, []string{"a: warning no_single_writer"}},
-		"accepted, and not there":    {`  - {id: a, uses: bank.charge` + name + `}, accept: [{code: no_owner, reason: x}]}`, []string{"a: warning unused_accept"}},
+		"a lookup of the latest":     {`  - {id: a, uses: latest.charge, with: {amount: 5}` + name + `}}`, []string{"a: error lookup_not_unique"}},
+		"a lookup by the customer":   {`  - {id: a, uses: theirs.charge, with: {customer: "${{ inputs.customer }}", amount: 5}` + name + `}}`, []string{"a: warning lookup_not_unique"}},
+		"a lookup by who and when":   {`  - {id: a, uses: day.charge, with: {customer: {id: "${{ inputs.customer }}"}, day: "${{ inputs.day }}"}` + name + `}}`, []string{"a: warning lookup_not_unique"}},
+		"a lookup by what is fixed":  {`  - {id: a, uses: labelled.charge, with: {reference: invoice}` + name + `}}`, []string{"a: warning lookup_not_unique"}},
+		"a reference to who it is":   {`  - {id: a, uses: labelled.charge, with: {reference: "${{ inputs.customer }}"}}`, []string{"a: warning lookup_not_unique"}},
+		"a mail that commutes":       {`  - {id: a, uses: tags.add, with: {ticket: x}` + name + `, kind: external}}`, []string{"a: error kind_contradicts_protection"}},
+		"a comment that is absolute": {`  - {id: a, uses: desk.set, with: {ticket: x, text: hello}` + name + `, kind: creates}}`, []string{"a: error kind_contradicts_protection"}},
+		"key of a customer alone":    {`  - {id: a, uses: bank.charge, effect: {key: "${{ inputs.customer }}"}}`, []string{"a: warning weak_key"}},
+		"key of a mail's receiver":   {`  - {id: a, uses: mail.send, effect: {key: "reminder-${{ inputs.customer_id }}", kind: external}}`, []string{"a: warning weak_key"}},
+		"key of an item's customer": {
+			`  - id: l
+    each: {in: inputs.list, as: customer, key: customer.id}
+    steps:
+      - {id: a, uses: bank.charge, effect: {key: "charge-${{ customer.id }}"}}`, []string{"l/a: warning weak_key"},
+		},
+		"items told apart by an amount": {
+			`  - id: l
+    each: {in: inputs.list, as: line, key: line.amount}
+    steps:
+      - {id: a, uses: bank.charge, effect: {key: "${{ inputs.id }}-${{ line.amount }}"}}`, []string{"l/a: warning weak_key"},
+		},
+		"items told apart by a name": {
+			`  - id: l
+    each: {in: inputs.list, as: line, key: line.name}
+    steps:
+      - {id: a, uses: bank.charge, effect: {key: "${{ inputs.id }}-${{ line.name }}"}}`, []string{"l/a: warning weak_key"},
+		},
+		"items with an id, and a key of their names": {
+			`  - id: l
+    each: {in: inputs.list, as: line, key: line.id}
+    steps:
+      - {id: a, uses: bank.charge, effect: {key: "${{ inputs.id }}-${{ line.name }}"}}`, []string{"l/a: warning weak_key"},
+		},
+		"accepted, and not there": {`  - {id: a, uses: bank.charge` + name + `}, accept: [{code: no_owner, reason: x}]}`, []string{"a: warning unused_accept"}},
 		"accepted, but by another step": {
 			`  - {id: a, uses: desk.set, with: {ticket: x, status: done}` + name + `}}
   - {id: b, uses: bank.charge, effect: {key: "b-${{ inputs.id }}"}, accept: [{code: no_single_writer, reason: x}]}`,
@@ -129,6 +167,36 @@ func TestCorpusOfFiles(t *testing.T) {
 		"key of who and what":             {`  - {id: a, uses: bank.charge, effect: {key: "${{ inputs.customer }}-${{ inputs.id }}"}}`, nil},
 		"key of a day":                    {`  - {id: a, uses: bank.charge, effect: {key: "report-${{ inputs.day }}"}}`, nil},
 		"key of a customer":               {`  - {id: a, uses: bank.charge, effect: {key: "welcome-${{ inputs.customer }}"}}`, nil},
+		"key of who is made":              {`  - {id: a, uses: crm.create_contact, effect: {key: "${{ inputs.customer }}", kind: creates}}`, nil},
+		"a status of a customer":          {`  - {id: a, uses: bank.charge, effect: {key: "status-${{ inputs.customer }}", kind: absolute}}`, nil},
+		"a lookup by the order":           {`  - {id: a, uses: labelled.charge, with: {reference: "${{ inputs.id }}"}` + name + `}}`, nil},
+		"a lookup by a customer, for one": {`  - {id: a, uses: theirs.charge, with: {customer: "${{ inputs.customer }}"}, effect: {key: "welcome-${{ inputs.customer }}"}}`, nil},
+		"a lookup under the run's key":    {`  - {id: a, uses: labelled.charge, with: {reference: "${{ run.key }}"}}`, nil},
+		"a tag that is absolute":          {`  - {id: a, uses: tags.add, with: {ticket: x}` + name + `, kind: absolute}}`, nil},
+		"each customer, each month": {
+			`  - id: l
+    each: {in: inputs.list, as: line, key: line.customer}
+    steps:
+      - {id: a, uses: bank.charge, effect: {key: "${{ inputs.id }}-${{ line.customer }}"}}`, nil,
+		},
+		"each day of an order": {
+			`  - id: l
+    each: {in: inputs.list, as: line, key: line.date}
+    steps:
+      - {id: a, uses: bank.charge, effect: {key: "${{ inputs.id }}-${{ line.date }}"}}`, nil,
+		},
+		"each name of a list": {
+			`  - id: l
+    each: {in: inputs.list, as: name, key: name}
+    steps:
+      - {id: a, uses: bank.charge, effect: {key: "${{ inputs.id }}-${{ name }}"}}`, nil,
+		},
+		"each slug": {
+			`  - id: l
+    each: {in: inputs.list, as: line, key: line.slug}
+    steps:
+      - {id: a, uses: bank.charge, effect: {key: "${{ line.slug }}"}}`, nil,
+		},
 		"key of a session's id":           {`  - {id: a, uses: bank.charge, effect: {key: "${{ inputs.session_id }}"}}`, nil},
 		"no key":                          {`  - {id: a, uses: bank.charge}`, nil},
 		"retry under a key, and a person": {`  - {id: a, uses: bank.charge` + name + `, on_unknown: ask}, retry: {attempts: 3}}`, nil},

@@ -20,6 +20,8 @@ type effect struct {
 	// uncovered says why an approval in the run does not cover it; empty where
 	// one does, or none is meant to.
 	uncovered string
+	item      string     // what the step calls the item of its each; empty outside of one
+	itemKey   []string   // what tells these items apart
 	deferred  bool       // it is reached while the function ends
 	call      semel.Call // of a dry run
 }
@@ -41,6 +43,9 @@ type member struct {
 	name     string
 	value    any
 	computed bool // the value is not known
+	// constant: the file says the value, for every run and item.
+	constant bool
+	refs     []string // variables that the value is made of, of a file
 }
 
 // pause is a wait.
@@ -55,6 +60,13 @@ type pause struct {
 type approval struct {
 	ask     semel.Ask
 	between []pause // waits after it
+}
+
+// contradicts reports whether sending it again is declared to be harmless and to
+// have another effect.
+func (e *effect) contradicts() bool {
+	again := e.contract.Protection == semel.Absolute || e.contract.Protection == semel.Commutes
+	return again && (e.contract.Effect == semel.Creates || e.contract.Effect == semel.External)
 }
 
 // irreversible reports whether doing it twice leaves two effects. What is not

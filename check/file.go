@@ -31,8 +31,8 @@ func File(d *workflowfile.Definition, problems []workflowfile.Problem, checks wo
 	}
 	w := &workflow{name: d.Name, version: d.Version, owner: d.Owner, file: d.File, operator: cmp.Or(o.OperatorTime, DefaultOperatorTime)}
 	r := &fileReader{d: d, checks: checks, w: w, problems: findings}
-	r.list("", d.Steps, nil)
-	r.list("on_failure/", d.OnFailure, nil)
+	r.list("", d.Steps, nil, nil)
+	r.list("on_failure/", d.OnFailure, nil, nil)
 	r.siblings()
 	return w.report(findings...)
 }
@@ -45,8 +45,9 @@ type fileReader struct {
 	problems []Finding
 }
 
-// list reads one list of steps; after are the waits before it.
-func (r *fileReader) list(path string, steps []*workflowfile.Step, after []pause) {
+// list reads one list of steps, which each performs if it is not nil; after are
+// the waits before it.
+func (r *fileReader) list(path string, steps []*workflowfile.Step, after []pause, each *workflowfile.Each) {
 	for i, s := range steps {
 		at := path + s.ID
 		for _, a := range s.Accept {
@@ -60,11 +61,14 @@ func (r *fileReader) list(path string, steps []*workflowfile.Step, after []pause
 			}
 			if e := r.effect(at, s); e != nil {
 				e.after = slices.Clone(after)
+				if each != nil {
+					e.item, e.itemKey = each.As, each.Key.Refs
+				}
 				e.approval, e.uncovered = approved(steps, i)
 				r.w.effects = append(r.w.effects, e)
 			}
 		case s.Each != nil:
-			r.list(at+"/", s.Each.Steps, slices.Clone(after))
+			r.list(at+"/", s.Each.Steps, slices.Clone(after), s.Each)
 		default:
 			after = append(after, waiting(at, s))
 		}
@@ -119,7 +123,7 @@ func members(name string, v *workflowfile.Value) []member {
 		return nil
 	}
 	literal, known := v.Literal()
-	return []member{{name: snake(name), value: literal, computed: !known}}
+	return []member{{name: snake(name), value: literal, computed: !known, constant: known, refs: v.Refs()}}
 }
 
 // waiting is the wait of a step that waits.

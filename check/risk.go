@@ -10,7 +10,7 @@ import (
 
 // risks are the rules about one effect. Each finds one thing at most.
 var risks = []func(w *workflow, e *effect) (Finding, bool){
-	relativeUpdate, singleWriter, unprotectedRetry, windowTooShort, timeoutTooShort, missingDelays, noOwner,
+	relativeUpdate, kindContradicts, singleWriter, unprotectedRetry, windowTooShort, timeoutTooShort, missingDelays, lookupNotUnique, noOwner,
 	approvalExpires, approvalNotCovering, twoEffects, weakKey, secretInKey, unstableKey, constantKey, consequentialDefer,
 }
 
@@ -43,6 +43,17 @@ func relativeUpdate(_ *workflow, e *effect) (Finding, bool) {
 	return Finding{}, false
 }
 
+// kindContradicts: what makes another one each time cannot be what may be made
+// any number of times.
+func kindContradicts(_ *workflow, e *effect) (Finding, bool) {
+	if !e.contradicts() {
+		return Finding{}, false
+	}
+	return found(workflowfile.CodeContradiction, workflowfile.SeverityError,
+		"use a key that the destination enforces, or a lookup, or protection none; or kind: absolute, if the same request leaves one effect however often it is made",
+		"step %s has kind %s, and protection %s lets it be sent again: it would happen again", e.path, e.contract.Effect, e.contract.Protection)
+}
+
 // preconditions are members and headers by which a destination refuses a write
 // that comes late.
 var preconditions = []string{
@@ -52,7 +63,7 @@ var preconditions = []string{
 // singleWriter: an absolute write may be sent late, over what somebody else
 // wrote meanwhile.
 func singleWriter(_ *workflow, e *effect) (Finding, bool) {
-	if e.contract.Protection != semel.Absolute || e.contract.Effect == semel.Changes {
+	if e.contract.Protection != semel.Absolute || e.contract.Effect == semel.Changes || e.contradicts() {
 		return Finding{}, false
 	}
 	for _, m := range e.request {

@@ -41,6 +41,11 @@ func Rules() []Rule {
 			"Set the value that it shall have, or use a key that the destination enforces, or a transaction.", true,
 		},
 		{
+			workflowfile.CodeContradiction, wrong, "Sent again, it would happen again",
+			"A charge, a mail or a new order is another one each time. Protection absolute or commutes has it sent again after a lost answer, with no key that anybody looks at.",
+			"Use a key that the destination enforces, or a lookup, or protection none. Where the same request leaves one effect however often it is made, say kind: absolute.", true,
+		},
+		{
 			workflowfile.CodeWeakKey, risky, "A key that two pieces of work can share",
 			"Two orders of one customer over one amount on one day are two orders. Under one key the second is never done, and nobody notices.",
 			"Use the number of the invoice or order, or a key that is minted with it.", true,
@@ -111,6 +116,11 @@ func Rules() []Rule {
 			workflowfile.CodeDelays, risky, "A lookup that proves nothing",
 			"Not found means nothing while the request may still be under way, or its effect cannot be seen yet.",
 			"Declare max_processing, visible_after and absence_is_proof, as the destination promises or as they were measured.", true,
+		},
+		{
+			workflowfile.CodeLookup, wrong, "A lookup that may find another one's effect",
+			"What a lookup finds counts as done. If it can find what another request did, this one is never made, and nobody notices.",
+			"Look up by {key}, {destination_key}, or a member of the body that names the work.", true,
 		},
 		{
 			workflowfile.CodeSingleWriter, risky, "A late write over somebody else's",

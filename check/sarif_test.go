@@ -73,7 +73,7 @@ func TestSARIFIsWhatTheStandardSays(t *testing.T) {
 		t.Error(err)
 	}
 	want := map[string]any{
-		"ruleId": "no_owner", "ruleIndex": 10.0, "level": "warning",
+		"ruleId": "no_owner", "ruleIndex": 11.0, "level": "warning",
 		"message": map[string]any{"text": "nobody is named. To mend it: add owner."},
 		"locations": []any{map[string]any{
 			"physicalLocation": map[string]any{
