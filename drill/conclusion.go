@@ -89,6 +89,9 @@ func (v *Verdict) conclusion() string {
 		if v.Unknown > 0 {
 			fmt.Fprintf(&b, "; %d ended unknown and wait for a person", v.Unknown)
 		}
+		if v.Held > 0 {
+			fmt.Fprintf(&b, "; after %d the run is held though nothing calls for it", v.Held)
+		}
 		b.WriteString(".")
 	}
 	b.WriteString("\n")

@@ -69,6 +69,9 @@ type drill struct {
 	events []semel.InboxEvent
 }
 
+// most is how many schedules with one fault a drill tries.
+const most = 10_000
+
 // DefaultPairs is how many schedules with two faults are tried.
 const DefaultPairs = 200
 
@@ -109,6 +112,9 @@ func Run(ctx context.Context, def semel.WorkflowDefinition, o Options) (*Verdict
 		return v, nil
 	}
 	singles := d.meant(d.singles(whole))
+	if len(singles) > most {
+		return nil, fmt.Errorf("an unbroken execution makes %d calls, which are %d ways to break one: give its lists two items, more show nothing else", len(whole.calls), len(singles))
+	}
 	schedules := singles
 	if o.Adverse {
 		schedules = slices.Concat(schedules, d.meant(adverse(whole)))
@@ -180,6 +186,9 @@ func (d *drill) unbroken(ctx context.Context) (*trial, error) {
 		f := t.verdict.findings[0]
 		return t, &UnbrokenError{Workflow: d.workflows[0].Name, Step: f.step, Why: f.why, Story: t.story}
 	}
+	if t.verdict.stopped != "" {
+		return t, &UnbrokenError{Workflow: d.workflows[0].Name, Step: runColumn, Why: t.plain(t.verdict.stopped), Story: t.story}
+	}
 	if len(t.world.effects) == 0 {
 		return t, &NothingError{Workflow: d.workflows[0].Name, Story: t.story}
 	}
@@ -190,7 +199,7 @@ func (d *drill) unbroken(ctx context.Context) (*trial, error) {
 func (t *trial) broke() bool {
 	return slices.ContainsFunc(t.schedule, func(p Placed) bool {
 		k, _ := kindOf(p.Fault)
-		return k.fits == nil || p.Call <= len(t.calls) && k.fits(&t.calls[p.Call-1])
+		return k.fits == nil || p.Call <= len(t.calls) && (p.Fault == SlowCode || k.fits(&t.calls[p.Call-1]))
 	})
 }
 

@@ -11,6 +11,7 @@ const (
 	DiesAfter       Fault = "dies-after"
 	StoreLost       Fault = "store-lost"
 	AckLost         Fault = "ack-lost"
+	CommitLost      Fault = "commit-lost"
 	LeaseLapses     Fault = "lease-lapses"
 	Frozen          Fault = "frozen"
 	SecondTrigger   Fault = "second-trigger"
@@ -23,6 +24,7 @@ const (
 	AnswerLate      Fault = "answer-late"
 	ErrorAfter      Fault = "error-after"
 	Refused         Fault = "refused"
+	RefusedLate     Fault = "refused-late"
 	ResendRefused   Fault = "resend-refused"
 	LandsLate       Fault = "lands-late"
 	DiesLandsLate   Fault = "dies-lands-late"
@@ -86,6 +88,10 @@ func portCall(c *call) bool      { return c.port != codePort }
 func protects(p semel.Protection) func(*call) bool {
 	return func(c *call) bool { return sends(c) && c.contract.Protection == p }
 }
+
+func resent(c *call) bool {
+	return sends(c) && (c.contract.Protection == semel.Keyed || c.contract.Protection == semel.Absolute)
+}
 func ofClaimed(c *call) bool { return sends(c) && c.contract.Protection != semel.Commutes }
 
 // kinds are all faults, in the order of the table.
@@ -94,6 +100,7 @@ var kinds = []kind{
 	{DiesAfter, "worker dies after a call", portCall},
 	{StoreLost, "store away, nothing written", ofStore},
 	{AckLost, "store away, though it wrote", writes},
+	{CommitLost, "store away, nobody knows if it wrote: no", writes},
 	{LeaseLapses, "two workers, one lease lapsed", portCall},
 	{Frozen, "worker frozen beyond its time to send", sends},
 	{SlowCode, "slow code after an answer", func(c *call) bool { return c.port == codePort }},
@@ -104,6 +111,7 @@ var kinds = []kind{
 	{AnswerLate, "answer after the timeout", sends},
 	{ErrorAfter, "500 after the effect", sends},
 	{Refused, "refused", sends},
+	{RefusedLate, "refused late, resend's answer lost", resent},
 	{ResendRefused, "answer lost, resend refused", sends},
 	{LandsLate, "request takes effect late", sends},
 	{DiesLandsLate, "worker dies, request takes effect late", sends},

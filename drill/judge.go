@@ -20,6 +20,9 @@ const (
 	// Never: it did not happen, and the record says so: a failure, or a run that
 	// did not come to it.
 	Never Outcome = "never, known"
+	// Held: a run is held for a reason that no fault explains, and a person must
+	// look: its code asks for something else each time, for example.
+	Held Outcome = "held, waits for a person"
 	// Unknown: nobody can know, and a person is asked.
 	Unknown Outcome = "unknown, waits for a person"
 	// Twice: more happened than was asked for, or than was allowed.
@@ -30,7 +33,7 @@ const (
 )
 
 // outcomes are all, the worst last.
-var outcomes = []Outcome{Once, Never, Unknown, Twice, Lost}
+var outcomes = []Outcome{Once, Never, Held, Unknown, Twice, Lost}
 
 func worse(a, b Outcome) bool { return slices.Index(outcomes, a) > slices.Index(outcomes, b) }
 
@@ -53,6 +56,7 @@ type judged struct {
 	columns  map[string]Outcome // the worst
 	findings []finding          // bad ones
 	wanted   map[intention]string
+	stopped  string // why a run did not complete
 }
 
 // judge counts effects in the world and compares them with the record.
@@ -76,7 +80,7 @@ func (t *trial) judge(ctx context.Context) error {
 	t.verdict = judged{columns: map[string]Outcome{}, wanted: map[intention]string{}}
 	for _, i := range t.intentions(ops) {
 		o, recorded := ops[i]
-		f := t.about(i, &o, recorded, runs)
+		f := t.about(i, &o, recorded)
 		if recorded {
 			t.verdict.wanted[i] = t.column(&o)
 		} else {
@@ -84,11 +88,19 @@ func (t *trial) judge(ctx context.Context) error {
 		}
 		t.found(t.verdict.wanted[i], f)
 	}
-	for _, f := range slices.Concat(t.world.faults, t.world.overwritten()) {
+	for _, step := range t.d.wanted {
+		if column := withoutItems(step); t.verdict.columns[column] == "" {
+			t.found(column, finding{step: step, outcome: Never}) // the code took another way, or did not come so far
+		}
+	}
+	for _, f := range slices.Concat(t.world.faults, t.world.overwritten(), t.world.doubled()) {
 		outcome, column, step := Twice, runColumn, runColumn
 		if o, ok := ops[f.of]; ok {
 			column, step = t.column(&o), t.place(&o)
 		} else {
+			outcome = Lost
+		}
+		if f.lost {
 			outcome = Lost
 		}
 		t.found(column, finding{f.of, step, outcome, f.why})
@@ -97,8 +109,27 @@ func (t *trial) judge(ctx context.Context) error {
 		if why := t.stranded(ctx, &runs[i], ops); why != "" {
 			t.found(runColumn, finding{step: runColumn, outcome: Lost, why: why})
 		}
+		t.stopped(&runs[i])
 	}
 	return nil
+}
+
+// stopped takes note of a run that did not complete.
+func (t *trial) stopped(run *semel.Run) {
+	switch run.State {
+	case semel.RunHeld, semel.RunFailed, semel.RunCancelled:
+	case semel.RunRunning, semel.RunWaiting, semel.RunCompleted:
+		return
+	}
+	t.verdict.stopped = "it is " + string(run.State) + ": " + run.Reason
+	for _, o := range t.verdict.columns {
+		if o == Unknown || o.Bad() {
+			return
+		}
+	}
+	if run.State == semel.RunHeld && !t.schedule.has(Refused, RefusedLate, ChangedPayload, ApprovalRevoked, ApprovalEnds, RecordExpired) {
+		t.found(runColumn, finding{step: runColumn, outcome: Held})
+	}
 }
 
 func (t *trial) found(column string, f finding) {
@@ -117,7 +148,7 @@ func (t *trial) intentions(ops map[intention]semel.Operation) []intention {
 	for i := range ops {
 		all[i] = true
 	}
-	for i := range t.d.wanted {
+	for _, i := range t.allDone() {
 		all[i] = true
 	}
 	for _, e := range t.world.effects {
@@ -132,7 +163,7 @@ func (t *trial) intentions(ops map[intention]semel.Operation) []intention {
 }
 
 // about says what became of one intention.
-func (t *trial) about(i intention, o *semel.Operation, recorded bool, runs []semel.Run) finding {
+func (t *trial) about(i intention, o *semel.Operation, recorded bool) finding {
 	f := finding{of: i, step: t.stepOf(i, o, recorded)}
 	n := t.world.count(i)
 	state := o.StateAt(t.now())
@@ -143,12 +174,14 @@ func (t *trial) about(i intention, o *semel.Operation, recorded bool, runs []sem
 		f.outcome = Once // it needs no record
 	case !recorded && n > 0:
 		f.outcome, f.why = Lost, "it happened, and nothing is on record"
-	case !recorded && completed(runs) && !t.schedule.has(EventEarly): // which may take another way
-		f.outcome, f.why = Lost, "it never happened, and its run is completed"
+	case !recorded && t.isDone(i):
+		f.outcome, f.why = Lost, "it never happened, and the workflow was told that it did"
 	case !recorded:
 		f.outcome = Never
 	case t.late[i] && state == semel.Unknown && o.Incident == "":
 		f.outcome, f.why = Lost, "the destination's late answer came, and the record still says that nobody knows"
+	case t.knows(i) && state == semel.Unknown && o.Incident == "":
+		f.outcome, f.why = Lost, "a worker got the destination's answer, and the record still says that nobody knows"
 	case o.Incident != "":
 		f.outcome = Unknown
 	case state == semel.Unknown && t.waitsForPerson(o):
@@ -176,7 +209,9 @@ func (t *trial) stepOf(i intention, o *semel.Operation, recorded bool) string {
 			return e.step
 		}
 	}
-	return t.d.wanted[i]
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.done[i]
 }
 
 // waitsForPerson reports whether the review queue shows an operation.
@@ -184,16 +219,15 @@ func (t *trial) waitsForPerson(o *semel.Operation) bool {
 	return semel.Decide(o, o.Contract, t.now()).Kind == semel.MovePerson
 }
 
-func completed(runs []semel.Run) bool {
-	return !slices.ContainsFunc(runs, func(r semel.Run) bool { return r.State != semel.RunCompleted })
-}
-
 // stranded says why a run must not stand where it does.
 func (t *trial) stranded(ctx context.Context, run *semel.Run, ops map[intention]semel.Operation) string {
 	switch run.State {
 	case semel.RunCompleted:
+		if !t.isReturned(run.ID) {
+			return "it is completed, though its code never came to its end"
+		}
 		for _, o := range ops {
-			if o.Run == run.ID && o.State != semel.Completed && o.State != semel.Failed {
+			if o.Run == run.ID && o.State != semel.Completed && o.State != semel.Failed && o.Incident == "" {
 				return "it is completed, though " + t.place(&o) + " is " + o.State.Words()
 			}
 		}
@@ -204,9 +238,45 @@ func (t *trial) stranded(ctx context.Context, run *semel.Run, ops map[intention]
 			t.fail(err)
 		}
 		if rests {
-			return ""
+			return t.missed(ctx, run)
 		}
 		return fmt.Sprintf("%s %q is %s, and nobody goes on with it: %s", run.Workflow, run.Key, run.State, run.Reason)
 	}
 	return ""
+}
+
+// missed says which event a run waits for although it came, and no run of the
+// workflow took it.
+func (t *trial) missed(ctx context.Context, run *semel.Run) string {
+	waits, err := t.store.Waits(ctx, run.ID)
+	if err != nil {
+		t.fail(err)
+	}
+	for _, w := range waits {
+		came := slices.ContainsFunc(slices.Concat(t.sent, t.early), func(e semel.InboxEvent) bool { return e.Name == w.Event && e.Match == w.Match })
+		if w.Kind == semel.WaitEvent && came && !t.taken(ctx, run.Workflow, w.Event+" "+w.Match) {
+			return fmt.Sprintf("%s %q waits for event %s, which has come", run.Workflow, run.Key, w.Event)
+		}
+	}
+	return ""
+}
+
+// taken reports whether a run of the workflow took an event.
+func (t *trial) taken(ctx context.Context, workflow, what string) bool {
+	for run, err := range t.store.ListRuns(ctx, semel.RunFilter{Workflow: workflow}) {
+		if err != nil {
+			t.fail(err)
+			return false
+		}
+		h, err := t.store.History(ctx, run.ID)
+		if err != nil {
+			t.fail(err)
+		}
+		if slices.ContainsFunc(h.Steps, func(r semel.StepRecord) bool {
+			return r.Kind == semel.StepEvent && r.What == what && r.Outcome == semel.StepCompleted
+		}) {
+			return true
+		}
+	}
+	return false
 }

@@ -105,7 +105,7 @@ func TestNaiveExecutionRepeatsWhatItDidNotHearOf(t *testing.T) {
 	if got := naiveRow(t, v, drill.Refused).Cells["charge"]; got != drill.Never {
 		t.Errorf("a charge was refused: %q, want never", got)
 	}
-	if !strings.Contains(text.String(), "plain at-least-once") || !strings.Contains(text.String(), `drill.ParseSchedule("answer-lost@`) {
+	if !strings.Contains(text.String(), "plain at-least-once") || !strings.Contains(text.String(), `drill.ParseSchedule("dies-before@`) {
 		t.Error("the text does not say what it is about, or how to see it again")
 	}
 }

@@ -50,7 +50,11 @@ func (s *portStore) CommitRun(ctx context.Context, c semel.RunCommit) semel.RunC
 		of.contract, of.approved = c.Claim.Before.Contract, c.Claim.Event.Approval != (semel.ID{})
 	}
 	var out semel.RunCommitted
-	if lost := s.p.visit(of, func(Fault) { out = s.Store.CommitRun(ctx, c) }); lost != nil {
+	if lost := s.p.visit(of, func(Fault) {
+		if out = s.Store.CommitRun(ctx, c); out.RunErr == nil {
+			s.p.t.kept(c.Run, c.Steps)
+		}
+	}); lost != nil {
 		out = semel.RunCommitted{RunErr: lost}
 		if c.Claim != nil {
 			out.ClaimErr = lost

@@ -19,11 +19,15 @@ func (d portDestination) Send(_ context.Context, s *semel.Send) semel.Event {
 	var ev semel.Event
 	c := call{
 		port: "Send", what: "the request of " + d.p.t.place(s.Operation), contract: s.Operation.Contract,
-		approved: s.Operation.Approval != (semel.ID{}),
+		approved: s.Operation.Approval != (semel.ID{}), sendBy: s.Operation.Attempts[s.Attempt-1].SendBy,
+		lease: s.Operation.LeaseUntil,
 	}
 	err := d.p.visit(c, func(f Fault) { ev = d.p.t.world.send(d.p, s, f) })
 	if err != nil {
 		return semel.Event{Kind: semel.EvLost, Reason: err.Error()}
+	}
+	if ev.Kind == semel.EvConfirmed {
+		d.p.t.heard(d.p, of(s.Operation))
 	}
 	return ev
 }
@@ -41,7 +45,13 @@ func (d portDestination) Look(_ context.Context, s *semel.Send) semel.Event {
 // behind makes the destinations of a workflow simulated ones.
 func (p *process) behind(def semel.WorkflowDefinition) semel.WorkflowDefinition {
 	if run := def.Run; run != nil {
-		def.Run = func(ctx semel.Context) error { return run(ctx.Through(p.executor)) }
+		def.Run = func(ctx semel.Context) error {
+			err := run(ctx.Through(p.executor))
+			if err == nil {
+				p.t.setReturned(ctx.Run().ID)
+			}
+			return err
+		}
 	}
 	def.Schedules = nil // the trial alone starts runs
 	def.Actions = slices.Clone(def.Actions)
@@ -69,6 +79,7 @@ func (e portExecutor) Step(ctx semel.Context, path string, s semel.Step) (semel.
 		step.Call = e.reach(path, given.Call)
 		rec, err := e.Executor.Step(ctx, path, &step)
 		if err == nil {
+			e.p.t.setDone(e.intention(path, &step), e.p.t.placeOf(e.Run(), path))
 			_ = e.p.visit(call{port: codePort, what: "the code after " + e.p.t.placeOf(e.Run(), path)}, func(Fault) {})
 		}
 		return rec, err
@@ -101,6 +112,18 @@ func (e portExecutor) reach(path string, c semel.Call) semel.Call {
 	return c
 }
 
+// intention is what a step asks for, as the engine names it.
+func (e portExecutor) intention(path string, s *semel.DoStep) intention {
+	i := intention{s.Call.Scope, s.Call.Key}
+	if i.scope == "" {
+		i.scope = semel.ActionScope("default", s.Call.Request.Connection, s.Call.Action)
+	}
+	if s.Keyless {
+		i.key = semel.StepKey(e.Run(), path)
+	}
+	return i
+}
+
 // changed is another body than b.
 func changed(b []byte) []byte {
 	b = bytes.TrimRight(b, " \t\r\n")
@@ -118,6 +141,9 @@ func (e portExecutor) random(path string) (value [16]byte) {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(e.Run().Key))
 	_, _ = h.Write([]byte(path))
+	if e.p.t.durable(e.Run().ID, path) {
+		_, _ = h.Write([]byte("again")) // the record should have been read
+	}
 	r := rand.New(rand.NewPCG(e.p.t.d.seed, h.Sum64()))
 	for i := range value {
 		value[i] = byte(r.Uint32())

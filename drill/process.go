@@ -16,6 +16,10 @@ import (
 // short beside it that no timer of an engine ever fires.
 const lease = time.Minute
 
+// patience is how long, in real time, a worker tries to record what the store
+// cannot take, which no store of a drill is: it shows in a wrong engine.
+const patience = 5 * time.Second
+
 // errDead is what a dead process gets from its ports: nothing that it does
 // reaches the world any more.
 var errDead = fmt.Errorf("%w: the process is dead", semel.ErrUnavailable)
@@ -33,6 +37,8 @@ type call struct {
 	claims   bool   // it claims an operation
 	approved bool   // under an approval
 	contract semel.Contract
+	sendBy   time.Time // of a request
+	lease    time.Time // of the claim of a request
 }
 
 // process is one worker of a trial, behind ports that the trial may break.
@@ -72,7 +78,7 @@ func (p *process) begin(ctx context.Context) (err error) {
 		linger = -1
 	}
 	p.engine, err = engine.New(ctx, &portStore{p.t.store, p}, engine.Options{
-		Name: p.name, Lease: lease, Linger: linger, Late: true, Spool: portSpool{&p.t.spool, p},
+		Name: p.name, Lease: lease, Linger: linger, Late: true, Patience: patience, Spool: portSpool{&p.t.spool, p},
 		Clock: p.clock, Resolve: p.resolve, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -126,6 +132,8 @@ func (p *process) visit(c call, work func(f Fault)) error {
 		return errDead
 	case f == StoreLost:
 		return fmt.Errorf("%w: the connection was lost", semel.ErrUnavailable)
+	case f == CommitLost:
+		return fmt.Errorf("%w: the connection was lost", semel.ErrUnconfirmed)
 	}
 	work(f)
 	if f == DiesAfter {
@@ -151,7 +159,16 @@ func (t *trial) hit(p *process, f Fault, c *call) {
 		t.tell("%s loses its connection to the store before %s", p.name, c.what)
 	case AckLost:
 		t.tell("%s loses its connection to the store during %s, which is written all the same", p.name, c.what)
-	case LeaseLapses, Frozen, SlowCode:
+	case CommitLost:
+		t.tell("%s loses its connection to the store during %s, and cannot know that nothing was written", p.name, c.what)
+	case Frozen:
+		t.tell("%s stands still before %s, until it is too late for it", p.name, c.what)
+		t.pass(c.sendBy.Sub(t.now()) + time.Second)
+		if !t.now().Before(c.lease) {
+			t.other(nil)
+		}
+		t.tell("%s goes on", p.name)
+	case LeaseLapses, SlowCode:
 		t.tell("%s stands still before %s, until its lease is over", p.name, c.what)
 		t.pass(lease + time.Second)
 		t.other(nil)

@@ -2,7 +2,9 @@ package drill
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +17,16 @@ func (t *trial) note(c call) Fault {
 	defer t.mu.Unlock()
 	c.n = len(t.calls) + 1
 	t.calls = append(t.calls, c)
-	return t.schedule.at(c.n)
+	f := t.schedule.at(c.n)
+	switch {
+	case f == SlowCode && c.port != codePort:
+		t.slow = true // there are more calls where the outcome is written before the code goes on
+		return ""
+	case t.slow && c.port == codePort:
+		t.slow = false
+		return SlowCode
+	}
+	return f
 }
 
 // tell adds a line to the story.
@@ -173,6 +184,69 @@ func (t *trial) order(i intention) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.begun[i]
+}
+
+// kept takes note of steps that are on record now.
+func (t *trial) kept(run semel.ID, steps []semel.StepRecord) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range steps {
+		t.steps[run.String()+" "+steps[i].Path] = true
+	}
+}
+
+// durable reports whether a step is on record.
+func (t *trial) durable(run semel.ID, path string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.steps[run.String()+" "+path]
+}
+
+// heard takes note of a worker that was told that it happened.
+func (t *trial) heard(p *process, i intention) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.told[i] = append(t.told[i], p)
+}
+
+// knows reports whether a worker that still lives was told that it
+// happened.
+func (t *trial) knows(i intention) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.ContainsFunc(t.told[i], func(p *process) bool { return !p.dead.Load() })
+}
+
+// setDone takes note that the workflow was told that a step is done.
+func (t *trial) setDone(i intention, place string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.done[i] = place
+}
+
+func (t *trial) isDone(i intention) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.done[i] != ""
+}
+
+func (t *trial) allDone() []intention {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Keys(t.done))
+}
+
+// setReturned takes note that the code of a run came to its end.
+func (t *trial) setReturned(run semel.ID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ends[run] = true
+}
+
+func (t *trial) isReturned(run semel.ID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ends[run]
 }
 
 func (t *trial) heardLate(i intention) {

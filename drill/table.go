@@ -175,6 +175,8 @@ func (o Outcome) short() string {
 		return "unknown"
 	case Never:
 		return "never"
+	case Held:
+		return "held"
 	case Twice:
 		return "TWICE"
 	case Lost:
@@ -191,6 +193,8 @@ func (o Outcome) meaning() string {
 		return "it happened once, and the record says so"
 	case Never:
 		return "it did not happen, and the record says so"
+	case Held:
+		return "the run is held though nothing calls for it, as code is that asks for something else each time"
 	case Unknown:
 		return "nobody can know whether it happened: nothing is sent again, and a person is asked"
 	case Twice:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -32,8 +33,14 @@ type trial struct {
 	turn    int
 	changed map[string]bool // places whose code asks with another payload
 	begun   map[intention]int
-	late    map[intention]bool // whose late answer a worker got
+	late    map[intention]bool       // whose late answer a worker got
+	told    map[intention][]*process // workers that were told that it happened
+	done    map[intention]string     // of which the workflow was told that it is done, with their places
+	ends    map[semel.ID]bool        // runs whose code came to its end
+	slow    bool                     // the next code stands still
+	steps   map[string]bool          // that are on record
 	sent    []semel.InboxEvent
+	early   []semel.InboxEvent  // sent before the runs began
 	names   map[semel.ID]string // of runs
 	err     error
 	cancels bool // somebody asked the runs to stop
@@ -43,13 +50,14 @@ type trial struct {
 // again says how a run is asked for once more.
 type again struct{ key string }
 
-// enough is how many passes an execution may take, far more than it needs.
-const enough = 300
+// enough is how many passes an execution may take, far more than it needs: a
+// run that waits for an attempt looks four times a second until a lease ends.
+const enough = 1500
 
 // try executes the workflow under a schedule.
 func (d *drill) try(ctx context.Context, s Schedule) (t *trial, err error) {
 	t = &trial{
-		d: d, ctx: ctx, schedule: s, changed: map[string]bool{}, begun: map[intention]int{}, late: map[intention]bool{}, names: map[semel.ID]string{},
+		d: d, ctx: ctx, schedule: s, changed: map[string]bool{}, begun: map[intention]int{}, late: map[intention]bool{}, told: map[intention][]*process{}, done: map[intention]string{}, ends: map[semel.ID]bool{}, steps: map[string]bool{}, names: map[semel.ID]string{},
 	}
 	t.world = newWorld(t)
 	if t.player, t.store, err = d.player(ctx, t); err != nil {
@@ -59,6 +67,7 @@ func (d *drill) try(ctx context.Context, s Schedule) (t *trial, err error) {
 	if s.has(EventEarly) {
 		for _, e := range d.events {
 			t.tell("event %s is there before anybody waits for it", e.Name)
+			t.early = append(t.early, e)
 			if _, err := t.store.Send(ctx, e); err != nil {
 				return t, err
 			}
@@ -345,11 +354,27 @@ func (t *trial) next(ctx context.Context, due time.Time) (time.Time, error) {
 // rests reports whether a run waits for what no worker brings: people, an
 // event, or another run.
 func (t *trial) rests(ctx context.Context, run *semel.Run) (bool, error) {
+	return t.restsApart(ctx, run, nil)
+}
+
+// restsApart is rests for a run that others wait for: runs that wait for each
+// other do not rest.
+func (t *trial) restsApart(ctx context.Context, run *semel.Run, others []semel.ID) (bool, error) {
 	waits, err := t.store.Waits(ctx, run.ID)
-	if err != nil || run.State != semel.RunWaiting {
+	if err != nil || run.State != semel.RunWaiting || slices.Contains(others, run.ID) {
 		return false, err
 	}
 	for _, w := range waits {
+		if w.Kind == semel.WaitRun {
+			child, err := t.store.LoadRun(ctx, w.Target)
+			if err != nil {
+				return false, err
+			}
+			if rests, err := t.restsApart(ctx, &child, append(others, run.ID)); err != nil || !rests && child.State != semel.RunHeld {
+				return false, err
+			}
+			continue
+		}
 		if !w.Person && w.Kind != semel.WaitPerson && w.Kind != semel.WaitRun && (w.Kind != semel.WaitEvent || !w.Until.IsZero()) {
 			return false, nil
 		}

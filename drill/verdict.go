@@ -19,6 +19,8 @@ type Verdict struct {
 	Twice   int `json:"twice"`
 	Lost    int `json:"lost"`
 	Unknown int `json:"unknown"`
+	// Held counts those after which a run is held for no reason of the fault's.
+	Held int `json:"held"`
 	// Calls is how many calls of a port an unbroken execution makes.
 	Calls int `json:"calls"`
 	// Steps are the columns of the table, Rows what was broken.
@@ -121,6 +123,8 @@ func (v *Verdict) add(t *trial) {
 	case Unknown:
 		v.Unknown++
 		row.Unknown++
+	case Held:
+		v.Held++
 	case Once, Never:
 	}
 	for _, f := range t.verdict.findings {

@@ -1,9 +1,11 @@
 package drill
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,6 +32,8 @@ type effect struct {
 	subject  string    // what an absolute write sets
 	commutes bool      // it needs no record
 	repeats  bool      // happening again changes nothing
+	run      semel.ID  // that asked for it
+	lookup   string    // where it can be found
 }
 
 // receipt is what a destination remembers of a key.
@@ -73,8 +77,9 @@ type lateAnswer struct {
 
 // fault is something that the world saw and must never see.
 type fault struct {
-	of  intention
-	why string
+	of   intention
+	why  string
+	lost bool // what was asked for last is not there any more
 }
 
 func newWorld(t *trial) *world {
@@ -95,11 +100,16 @@ func (w *world) send(p *process, s *semel.Send, f Fault) semel.Event {
 		}
 	}()
 	o := *s.Operation
-	if mode := w.mode(of(&o)); mode == ResendRefused {
+	switch w.mode(of(&o)) {
+	case ResendRefused:
 		w.t.tell("it is refused on its way")
 		return semel.Event{Kind: semel.EvRefused, Reason: "403 Forbidden"}
-	} else if mode == WindowCreeps {
+	case WindowCreeps:
 		f = WindowCreeps
+	case RefusedLate:
+		w.setMode(of(&o), "") // the late answer comes with this one
+		f = AnswerLost
+	default:
 	}
 	switch f {
 	case RequestLost:
@@ -111,6 +121,11 @@ func (w *world) send(p *process, s *semel.Send, f Fault) semel.Event {
 		}
 		w.t.tell("%s refuses it", o.Request.Connection)
 		return semel.Event{Kind: semel.EvRefused, Reason: "declined"}
+	case RefusedLate:
+		w.t.tell("%s refuses it, and its answer takes longer than the timeout", o.Request.Connection)
+		w.setMode(of(&o), f)
+		w.postpone(p, s, semel.Event{Kind: semel.EvRefused, Reason: "declined"})
+		return lost(false)
 	case LandsLate, LookupStale:
 		w.delay(s, w.t.now().Add(w.processing(&o.Contract)-time.Millisecond), f == LookupStale)
 		return lost(true)
@@ -167,10 +182,10 @@ func (w *world) answer(p *process, s *semel.Send, f Fault, ev semel.Event) semel
 		w.t.revoke()
 		return lost(true)
 	case PersonWrong:
-		w.t.tell("the answer is lost for now")
+		w.t.tell("the answer is lost for now, and what comes instead only a person can judge")
 		w.setMode(of(o), f)
 		w.postpone(p, s, ev)
-		return lost(false)
+		return semel.Event{Kind: semel.EvLost, Reason: "the answer needs a person", Person: true}
 	default:
 	}
 	return ev
@@ -204,14 +219,20 @@ func (w *world) watch(s *semel.Send) {
 	defer w.mu.Unlock()
 	i, body := of(s.Operation), string(s.Operation.Request.Body)
 	if was, ok := w.first[i]; ok && was != body {
-		w.faults = append(w.faults, fault{i, anotherRequest})
+		w.faults = append(w.faults, fault{of: i, why: anotherRequest})
 	}
 	w.first[i] = body
+	if until := s.Operation.ApprovedUntil; !until.IsZero() && !w.t.now().Before(until) {
+		w.faults = append(w.faults, fault{of: i, why: "it was sent after its approval had ended"})
+	}
+	if s.Operation.Incident != "" {
+		w.faults = append(w.faults, fault{of: i, why: "it was sent although evidence contradicts its record, and no person had looked"})
+	}
 	if w.stopped[s.Operation.Run] && s.Operation.Run != (semel.ID{}) {
-		w.faults = append(w.faults, fault{i, "it was claimed and sent after its run had been asked to stop"})
+		w.faults = append(w.faults, fault{of: i, why: "it was claimed and sent after its run had been asked to stop"})
 	}
 	if w.revoked && s.Operation.Approval != (semel.ID{}) {
-		w.faults = append(w.faults, fault{i, "it was sent after its approval had been revoked"})
+		w.faults = append(w.faults, fault{of: i, why: "it was sent after its approval had been revoked"})
 	}
 }
 
@@ -282,7 +303,7 @@ func (w *world) deliver(only intention) {
 	w.mu.Lock()
 	var now []lateAnswer
 	w.late = slices.DeleteFunc(w.late, func(l lateAnswer) bool {
-		here := w.modes[l.of] != PersonWrong && (only == (intention{}) || only == l.of)
+		here := w.modes[l.of] != PersonWrong && w.modes[l.of] != RefusedLate && (only == (intention{}) || only == l.of)
 		if here {
 			now = append(now, l)
 		}
@@ -299,8 +320,10 @@ func (l *lateAnswer) hand() {
 	if l.p.dead.Load() || l.late == nil {
 		return
 	}
-	l.p.t.tell("the late answer to %s comes to %s", l.place, l.p.name)
-	l.p.t.heardLate(l.of)
+	l.p.t.tell("the late answer to %s comes to %s: %s", l.place, l.p.name, l.ev.Kind)
+	if l.ev.Kind == semel.EvConfirmed {
+		l.p.t.heardLate(l.of)
+	}
 	l.late(l.ev)
 }
 
@@ -328,7 +351,8 @@ func (w *world) landAt(now time.Time, attempt int, key string, o *semel.Operatio
 	}
 	e := &effect{
 		intention: of(o), step: w.t.place(o), key: key, body: string(o.Request.Body), at: now, visible: now,
-		subject: subject(o), commutes: c.Protection == semel.Commutes, repeats: c.Protection == semel.Commutes || c.Protection == semel.Absolute, result: w.t.d.result(w.t.place(o), o, len(w.effects)+1),
+		subject: subject(o), lookup: lookup(o), commutes: c.Protection == semel.Commutes, repeats: c.Protection == semel.Commutes || c.Protection == semel.Absolute, result: w.t.d.result(w.t.place(o), o, len(w.effects)+1),
+		run: o.Run,
 	}
 	if blind {
 		e.visible = now.Add(c.VisibleAfter)
@@ -361,6 +385,22 @@ func subject(o *semel.Operation) string {
 	return o.Request.Connection + " " + o.Request.URL
 }
 
+// lookup is where an operation is looked up, with what is filled in; empty where
+// that is not known.
+func lookup(o *semel.Operation) string {
+	url := o.Contract.LookupURL
+	if url == "" {
+		return ""
+	}
+	var body map[string]json.RawMessage
+	_ = json.Unmarshal(o.Request.Body, &body) // another body has no members
+	for name, value := range body {
+		url = strings.ReplaceAll(url, "{body."+name+"}", string(value))
+	}
+	url = strings.NewReplacer("{key}", string(o.Key), "{destination_key}", o.DestinationKey()).Replace(url)
+	return o.Request.Connection + " " + url
+}
+
 // look is a lookup of what became of an operation.
 func (w *world) look(p *process, s *semel.Send) semel.Event {
 	now := w.t.now()
@@ -368,7 +408,12 @@ func (w *world) look(p *process, s *semel.Send) semel.Event {
 	defer w.mu.Unlock()
 	o := s.Operation
 	for _, e := range w.effects {
-		if e.intention == of(o) && !now.Before(e.visible) && !w.t.schedule.has(NeverShows) {
+		if now.Before(e.visible) || w.t.schedule.has(NeverShows) {
+			continue
+		}
+		if same := e.intention == of(o); !same && e.lookup != "" && e.lookup == lookup(o) && e.body != string(o.Request.Body) {
+			return semel.Event{Kind: semel.EvNoAnswer, Person: true, Reason: "the lookup found something else"}
+		} else if same || e.lookup != "" && e.lookup == lookup(o) {
 			w.t.tell("%s looks up %s: it is there", p.name, e.step)
 			return semel.Event{Kind: semel.EvFound, Result: e.result}
 		}
@@ -406,6 +451,26 @@ func (w *world) count(i intention) int {
 	return n
 }
 
+// doubled reports steps of a run that happened under two keys.
+func (w *world) doubled() (out []fault) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	type step struct {
+		run  semel.ID
+		path string
+	}
+	first := map[step]intention{}
+	for _, e := range w.effects {
+		at := step{e.run, e.step}
+		if was, ok := first[at]; !ok {
+			first[at] = e.intention
+		} else if was != e.intention && e.run != (semel.ID{}) {
+			out = append(out, fault{of: e.intention, why: fmt.Sprintf("its step happened before, under another key: %q, and now %q", was.key, e.intention.key)})
+		}
+	}
+	return out
+}
+
 // overwritten reports the subjects whose last write is not the last one that
 // was asked for.
 func (w *world) overwritten() (out []fault) {
@@ -427,7 +492,7 @@ func (w *world) overwritten() (out []fault) {
 	}
 	for _, subject := range slices.Sorted(maps.Keys(set)) {
 		if want := asked[subject]; want != set[subject] {
-			out = append(out, fault{want, fmt.Sprintf("an older write came late and replaced what it had set on %s", subject)})
+			out = append(out, fault{want, fmt.Sprintf("an older write came late and replaced what it had set on %s", subject), true})
 		}
 	}
 	return out
