@@ -48,6 +48,10 @@ func (r *reader) eventName(n *yaml.Node) string {
 
 func (r *reader) sleep(n *yaml.Node, s *scope) *Sleep {
 	sleep := &Sleep{}
+	if n.Kind == yaml.ScalarNode && n.ShortTag() != "!!null" && !r.broken[n] {
+		r.wrong(n, CodeStructure, "write sleep: {for: 72h}, in hours, minutes and seconds", "sleep is not a mapping")
+		return sleep
+	}
 	m, ok := r.shape(n, "sleep")
 	if !ok {
 		return sleep
