@@ -21,7 +21,7 @@ func (w *workflow) accept(findings []Finding) []Finding {
 		used := false
 		for i := range findings {
 			f := &findings[i]
-			if f.Step == a.step && f.Code == a.code {
+			if f.Step == a.step && f.Code == a.code && f.Acceptable() {
 				f.Accepted, used = a.reason, true
 			}
 		}

@@ -10,6 +10,13 @@ import (
 
 // answers answers the seven questions.
 func (w *workflow) answers(e *effect) Answers {
+	if e.refused != "" {
+		const none = "Nothing is known, since nothing is sent."
+		return Answers{
+			Effect: "Nothing: Semel refuses its contract, so nothing is sent. " + strings.ToUpper(e.refused[:1]) + e.refused[1:] + ".", Identity: e.whatNamesIt(),
+			Together: none, Evidence: none, Interruption: none, Limits: none, Recovery: "Mend the contract.",
+		}
+	}
 	return Answers{
 		Effect: e.whatItDoes(), Identity: e.whatNamesIt(), Together: e.twoAtOnce(), Evidence: e.whereTheEvidenceIs(),
 		Interruption: e.ifItStops(), Limits: e.limits(), Recovery: e.howAPersonRecovers(),
@@ -109,7 +116,7 @@ func (e *effect) ifItStops() string {
 		text = "Nothing is sent. The destination is asked whether it happened. "
 		if e.proves() {
 			return text + fmt.Sprintf("\"Not found\" counts from %s after the last moment it could still arrive; then it is safe to send again.",
-				span(e.contract.MaxProcessing+e.contract.VisibleAfter))
+				span(plus(e.contract.MaxProcessing, e.contract.VisibleAfter)))
 		}
 		return text + "\"Not found\" proves nothing here: then a person is asked."
 	default:

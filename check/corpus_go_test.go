@@ -138,7 +138,7 @@ func TestCorpusOfGoWorkflows(t *testing.T) {
 			})
 			ended, err5 := semel.Child(ctx, semel.Workflow[payment]{Name: "child"}, "c", p)
 			return errors.Join(err, err2, err3, err4, err5, ctx.Return([]any{out, flag, ended}))
-		}, nil},
+		}, []string{"child: note not_checked"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestContractsOfGoWorkflows(t *testing.T) {
 	}{
 		"absolute":                {contract: semel.Contract{Protection: semel.Absolute}, want: []string{"set: warning no_single_writer"}},
 		"absolute over a version": {contract: semel.Contract{Protection: semel.Absolute}, header: "If-Match"},
-		"nothing declared":        {},
+		"nothing declared":        {want: []string{"set: error invalid_contract"}},
 		"no protection":           {contract: byNobody},
 		"slow":                    {contract: semel.Contract{Protection: semel.Keyed, Window: 24 * time.Hour, Timeout: time.Second, MaxProcessing: time.Minute}, want: []string{"set: warning timeout_too_short"}},
 		"looks for nothing":       {contract: semel.Contract{Protection: semel.Lookup, CanLookUp: true}, want: []string{"set: warning missing_delays"}},

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"math"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 // effect is a step with an effect, as a file or a dry run shows it.
 type effect struct {
 	path, action string // action is CONNECTION.ACTION
+	full         string // the path with the keys of items, of a dry run
 	line, column int
 	contract     semel.Contract
 	retry        semel.Retry
@@ -23,6 +25,7 @@ type effect struct {
 	item      string     // what the step calls the item of its each; empty outside of one
 	itemKey   []string   // what tells these items apart
 	deferred  bool       // it is reached while the function ends
+	refused   string     // why Semel does not take its contract; empty where it does
 	call      semel.Call // of a dry run
 }
 
@@ -90,12 +93,15 @@ func (e *effect) proves() bool {
 // itself: all attempts, each as long as it may wait, and the pauses between.
 func (e *effect) automatic() time.Duration {
 	c := &e.contract
-	total := time.Duration(c.Budget()) * c.Timeout
-	for n := 1; n < c.Budget(); n++ {
-		total += semel.Retry{Backoff: c.Backoff}.Pause(n)
+	total := time.Duration(0)
+	for n := range c.Budget() {
+		total = plus(total, c.Timeout)
+		if n > 0 {
+			total = plus(total, semel.Retry{Backoff: c.Backoff}.Pause(n))
+		}
 	}
 	for n := 1; n < e.retry.Attempts; n++ {
-		total += c.Timeout + e.retry.Pause(n)
+		total = plus(total, plus(c.Timeout, e.retry.Pause(n)))
 	}
 	return total
 }
@@ -107,7 +113,17 @@ func (e *effect) usable() time.Duration {
 	if processing == 0 {
 		processing = c.Timeout
 	}
-	return c.Window - c.Margin() - processing
+	return max(c.Window-c.Margin()-processing, 0)
+}
+
+// plus adds times, none of which is taken for less than nothing; a sum that
+// has no end is the longest time there is.
+func plus(a, b time.Duration) time.Duration {
+	a, b = max(a, 0), max(b, 0)
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 // span is a duration as people write it: 24h, not 24h0m0s.

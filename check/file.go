@@ -100,6 +100,7 @@ func (r *fileReader) effect(path string, s *workflowfile.Step) *effect {
 		path: path, action: u.Connection + "." + u.Action, line: s.Line, column: s.Column, contract: contract,
 		key: key{run: true}, request: members("", u.With),
 	}
+	e.refused = refusal(&contract)
 	if u.Retry != nil {
 		e.retry = *u.Retry
 	}

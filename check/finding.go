@@ -69,7 +69,8 @@ func (f Finding) place() string {
 // from being read cannot be accepted.
 func (f Finding) Acceptable() bool {
 	rule, ok := RuleOf(f.Code)
-	return ok && rule.Acceptable && (f.Code != workflowfile.CodeKey || f.Severity != workflowfile.SeverityError)
+	both := f.Code == workflowfile.CodeKey || f.Code == workflowfile.CodeSharedKey // as a warning only
+	return ok && rule.Acceptable && !(both && f.Severity == workflowfile.SeverityError)
 }
 
 // Problem is the finding of a problem of a file.

@@ -2,6 +2,10 @@ package check_test
 
 import (
 	"context"
+	"crypto/rand"
+	"maps"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +19,7 @@ type (
 	order   struct {
 		ID      string
 		Express bool
+		Voucher string
 	}
 )
 
@@ -76,6 +81,101 @@ func onPage(t *testing.T) map[string]check.Report {
 	}
 	// end
 	checked("releaseInPlace", w.Definition(), check.Options{Input: order{ID: "A-4417"}})
+
+	// oneKey
+	w.Func = func(ctx semel.Context, o order) error {
+		if _, err := semel.Do(ctx, charge, o); err != nil {
+			return err
+		}
+		_, err := semel.Do(ctx.Named("charge-deposit"), charge, o)
+		return err
+	}
+	// end
+	checked("oneKey", w.Definition(), check.Options{Input: order{ID: "A-4417"}})
+	// twoKeys
+	w.Func = func(ctx semel.Context, o order) error {
+		if _, err := semel.Do(ctx, charge, o); err != nil {
+			return err
+		}
+		_, err := semel.Do(ctx.Named("charge-deposit"), charge, order{ID: o.ID + "-deposit"})
+		return err
+	}
+	// end
+	checked("twoKeys", w.Definition(), check.Options{Input: order{ID: "A-4417"}})
+	// ofAMap
+	w.Func = func(ctx semel.Context, o order) error {
+		for part := range map[string]int{"pen": 2, "ink": 1, "nib": 5} {
+			if _, err := semel.Do(ctx.Named("charge-"+part), charge, order{ID: o.ID + "-" + part}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	// end
+	checked("ofAMap", w.Definition(), check.Options{Input: order{ID: "A-4417"}})
+	// sorted
+	w.Func = func(ctx semel.Context, o order) error {
+		for _, part := range slices.Sorted(maps.Keys(map[string]int{"pen": 2, "ink": 1, "nib": 5})) {
+			if _, err := semel.Do(ctx.Named("charge-"+part), charge, order{ID: o.ID + "-" + part}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	// end
+	checked("sorted", w.Definition(), check.Options{Input: order{ID: "A-4417"}})
+	// anyVoucher
+	w.Func = func(ctx semel.Context, o order) error {
+		o.Voucher = rand.Text()
+		_, err := semel.Do(ctx, charge, o)
+		return err
+	}
+	// end
+	checked("anyVoucher", w.Definition(), check.Options{Input: order{ID: "A-4417"}})
+	// keptVoucher
+	w.Func = func(ctx semel.Context, o order) error {
+		voucher, err := semel.Compute(ctx, "voucher", func() (string, error) { return rand.Text(), nil })
+		if err != nil {
+			return err
+		}
+		o.Voucher = voucher
+		_, err = semel.Do(ctx, charge, o)
+		return err
+	}
+	// end
+	checked("keptVoucher", w.Definition(), check.Options{Input: order{ID: "A-4417"}})
+	// goroutines
+	w.Func = func(ctx semel.Context, o order) error {
+		var both sync.WaitGroup
+		both.Go(func() { _, _ = semel.Do(ctx, charge, o) })
+		both.Go(func() { _, _ = semel.Do(ctx, courier, o) })
+		both.Wait()
+		return nil
+	}
+	// end
+	checked("goroutines", w.Definition(), check.Options{Input: order{ID: "A-4417"}})
+	// branches
+	w.Func = func(ctx semel.Context, o order) error {
+		return semel.Parallel(ctx, "both", map[string]func(semel.Context) error{
+			"charge":  func(ctx semel.Context) error { _, err := semel.Do(ctx, charge, o); return err },
+			"courier": func(ctx semel.Context) error { _, err := semel.Do(ctx, courier, o); return err },
+		})
+	}
+	// end
+	checked("branches", w.Definition(), check.Options{Input: order{ID: "A-4417"}})
+	charged := func(name string, c semel.Contract) {
+		charge := with[order, struct{}]("charge", c, orderID)
+		w.Func = func(ctx semel.Context, o order) error { _, err := semel.Do(ctx, charge, o); return err }
+		checked(name, w.Definition(), check.Options{Input: order{ID: "A-4417"}})
+	}
+	// noWindow
+	contract := semel.Contract{Effect: semel.External, Protection: semel.Keyed, Timeout: 5 * time.Second}
+	// end
+	charged("noWindow", contract)
+	// aWindow
+	contract = semel.Contract{Effect: semel.External, Protection: semel.Keyed, Timeout: 5 * time.Second, Window: 24 * time.Hour}
+	// end
+	charged("aWindow", contract)
 
 	w.Actions = []semel.Definition{charge.Definition(), courier.Definition()}
 	w.Func = func(ctx semel.Context, o order) error {

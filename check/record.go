@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"regexp"
 	"runtime"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/semel-dev/semel"
@@ -22,23 +24,38 @@ type dry struct {
 	second bool // another run of the same work, at another time
 	varied bool // another input, and other answers
 	stopAt int  // the step at which it is suspended, from 1; 0 for none
+	resume int  // the same run, gone through again from its beginning
 }
 
-// recorder is the semel.Executor of one dry run: it records every step, and
-// performs none.
+// same reports whether it is the same run as the first, with its records.
+func (d dry) same() bool { return !d.second && !d.varied }
+
+// recorder records every step of one dry run, and performs none.
 type recorder struct {
 	plan *plan
 	dry
+	wrong chan struct{} // closed at a wrong use of a Context
+
+	mu        sync.Mutex
+	over      bool   // the run is, or has no use any more: nothing is recorded
+	misuse    string // the first wrong use of a Context
+	misused   string // the step that it was found at, without the keys of items
 	seen      map[string]bool
 	names     map[string]string // what the answer at a path is called
-	paths     []string          // of the steps, in their order
+	steps     []requested
 	does      []did
 	approvals []asked
 	pauses    []pause
+	lists     map[string]*semel.EachStep
 	late      []string // paths of steps that were asked for after the suspension
 	stopped   bool
 	failed    error // what the workflow returned
-	panicked  error
+}
+
+// requested is a step that was asked for.
+type requested struct {
+	path string // with the keys of items
+	step semel.Step
 }
 
 // did is an action that was asked for.
@@ -55,23 +72,38 @@ type asked struct {
 	after int // pauses up to it
 }
 
-var _ semel.Executor = (*recorder)(nil)
+// ending is how the function of a workflow ended.
+type ending struct{ failed, panicked error }
 
 // execute calls the workflow's function in a goroutine that a suspension may
-// end.
-func (r *recorder) execute() error {
-	done := make(chan error, 1)
+// end. After a wrong use of a Context it may wait for ever, and is left alone.
+func (r *recorder) execute() (end ending) {
+	done := make(chan ending, 1)
 	go func() {
-		var err error
+		var end ending
 		defer func() {
 			if p := recover(); p != nil {
-				r.panicked = fmt.Errorf("workflow %s panicked in a dry run: %v", r.plan.d.Name, p)
+				end.panicked = fmt.Errorf("workflow %s panicked in a dry run: %v", r.plan.d.Name, p)
 			}
-			done <- err
+			done <- end
 		}()
-		err = r.plan.d.Run(semel.NewContext(context.Background(), r, ""))
+		end.failed = r.plan.d.Run(semel.NewContext(context.Background(), r.strand(""), ""))
 	}()
-	return <-done
+	select {
+	case end = <-done:
+	case <-r.wrong:
+		select {
+		case end = <-done:
+		case <-time.After(stranded):
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.over, r.failed = true, end.failed
+	if r.misuse != "" {
+		end.panicked = nil // what code makes of a wrong use is no news
+	}
+	return end
 }
 
 // Run is the run that is executed. A second one has another ID and attempt.
@@ -80,6 +112,7 @@ func (r *recorder) Run() *semel.Run {
 		ID: semel.ID{0: 1, 6: 0x70, 8: 0x80}, Workflow: r.plan.d.Name, Version: r.plan.d.Version, Key: r.plan.key, Input: r.plan.input, Attempt: 1,
 		State: semel.RunRunning, CreatedAt: begun,
 	}
+	run.Attempt += r.resume
 	if r.second {
 		run.ID[15], run.Attempt = 1, 2
 	}
@@ -92,24 +125,23 @@ func (r *recorder) Run() *semel.Run {
 // begun is when a dry run begins, by the store's clock.
 var begun = time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Return takes the result of the run, and forgets it.
-func (r *recorder) Return(value any) error {
-	_, err := json.Marshal(value)
-	return err
-}
-
-// Step records a step.
-func (r *recorder) Step(ctx semel.Context, path string, s semel.Step) (semel.StepRecord, error) {
-	at := plain(path)
+// begin records that a step is asked for, and ends the goroutine where the run
+// is suspended.
+func (r *recorder) begin(path string, s semel.Step) {
 	if r.stopped {
-		r.late = append(r.late, at)
+		r.late = append(r.late, plain(path))
 		runtime.Goexit()
 	}
-	r.paths = append(r.paths, at)
-	if len(r.paths) == r.stopAt || len(r.paths) > maxSteps {
+	r.steps = append(r.steps, requested{path, s})
+	if len(r.steps) == r.stopAt || len(r.steps) > maxSteps {
 		r.stopped = true
 		runtime.Goexit()
 	}
+}
+
+// perform is what a step brings that runs no code of the workflow.
+func (r *recorder) perform(path string, s semel.Step) (semel.StepRecord, error) {
+	at := plain(path)
 	rec := semel.StepRecord{Path: path, Kind: semel.KindOf(s), Outcome: semel.StepCompleted, At: begun}
 	switch s := s.(type) {
 	case *semel.DoStep:
@@ -120,8 +152,6 @@ func (r *recorder) Step(ctx semel.Context, path string, s semel.Step) (semel.Ste
 			return rec, &semel.FailedError{Path: path, Reason: err.Error()}
 		}
 		return rec, nil
-	case *semel.ValueStep:
-		return r.value(rec, at, s)
 	case *semel.SleepStep:
 		d := s.For
 		if !s.Until.IsZero() {
@@ -143,8 +173,6 @@ func (r *recorder) Step(ctx semel.Context, path string, s semel.Step) (semel.Ste
 			return rec, &semel.ChildError{Path: path, State: semel.RunFailed, Reason: err.Error()}
 		}
 		return rec, nil
-	case *semel.EachStep:
-		return rec, r.each(ctx, path, s)
 	}
 	return rec, fmt.Errorf("step %s is of an unknown kind %T", path, s)
 }
@@ -158,30 +186,25 @@ func (r *recorder) do(d did) {
 	}
 }
 
-// value computes a value once: every other run of the same work gets what the
-// first got, as from a record.
-func (r *recorder) value(rec semel.StepRecord, at string, s *semel.ValueStep) (semel.StepRecord, error) {
-	if err := r.plan.failure(at); err != nil {
-		return rec, err
-	}
-	given, ok := r.plan.answers[at]
+// known is a value that there is an answer or a record for: every other run of
+// the same work gets what the first got.
+func (r *recorder) known(path string) (result []byte, ok bool) {
+	given, ok := r.plan.answers[plain(path)]
 	if !ok && !r.varied {
-		given, ok = r.plan.values[rec.Path]
+		given, ok = r.plan.values[path]
 	}
-	if ok {
-		rec.Result = r.varying(given)
-		return rec, nil
+	if !ok {
+		return nil, false
 	}
-	now, random := begun, [16]byte{1}
+	return r.varying(given), true
+}
+
+// clock is what a value is computed from.
+func (r *recorder) clock() (now time.Time, random [16]byte) {
 	if r.varied {
-		now, random = begun.AddDate(1, 1, 1), [16]byte{2}
+		return begun.AddDate(1, 1, 1), [16]byte{2}
 	}
-	result, err := s.Compute(now, random)
-	if err == nil && !r.varied {
-		r.plan.values[rec.Path] = result
-	}
-	rec.Result = result
-	return rec, err
+	return begun, [16]byte{1}
 }
 
 func (r *recorder) event(rec semel.StepRecord, at string, s *semel.EventStep) (semel.StepRecord, error) {
@@ -212,22 +235,14 @@ func (r *recorder) approval(rec semel.StepRecord, at string, s *semel.ApprovalSt
 	return rec, err
 }
 
-// each runs the branches one after the other.
-func (r *recorder) each(ctx semel.Context, path string, s *semel.EachStep) error {
-	failed := &semel.ItemsError{Path: path, Total: len(s.Keys)}
-	for i, k := range s.Keys {
-		err := s.Body(semel.NewContext(ctx.Context, r, path+"["+k+"]"), s.Items[i])
-		if _, unreadable := errors.AsType[*semel.UnreadableError](err); unreadable {
-			return err
-		}
-		if err != nil {
-			failed.Failed = append(failed.Failed, semel.ItemFailure{Key: k, Reason: err.Error()})
-		}
+// action is the action that was asked for at a path with the keys of items.
+func (r *recorder) action(path string) (*semel.DoStep, bool) {
+	i := slices.IndexFunc(r.steps, func(s requested) bool { return s.path == path })
+	if i < 0 {
+		return nil, false
 	}
-	if len(failed.Failed) > 0 {
-		return failed
-	}
-	return nil
+	do, ok := r.steps[i].step.(*semel.DoStep)
+	return do, ok
 }
 
 func (r *recorder) sent(path string) (did, bool) {

@@ -89,7 +89,11 @@ func (w *workflow) report(more ...Finding) Report {
 	found := more
 	for _, e := range w.effects {
 		r.Steps = append(r.Steps, Step{Path: e.path, Action: e.action, Line: e.line, Column: e.column, Answers: w.answers(e)})
-		for _, risk := range risks {
+		rules := risks
+		if e.refused != "" {
+			rules = rules[:1] // what else it says means nothing
+		}
+		for _, risk := range rules {
 			if f, ok := risk(w, e); ok {
 				f.Step, f.File = e.path, w.file
 				if f.Line == 0 {

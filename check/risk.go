@@ -10,12 +10,30 @@ import (
 
 // risks are the rules about one effect. Each finds one thing at most.
 var risks = []func(w *workflow, e *effect) (Finding, bool){
-	relativeUpdate, kindContradicts, singleWriter, unprotectedRetry, windowTooShort, timeoutTooShort, missingDelays, lookupNotUnique, noOwner,
+	invalidContract, relativeUpdate, kindContradicts, singleWriter, unprotectedRetry, windowTooShort, timeoutTooShort, missingDelays, lookupNotUnique, noOwner,
 	approvalExpires, approvalNotCovering, twoEffects, weakKey, secretInKey, unstableKey, constantKey, consequentialDefer,
 }
 
 func found(code workflowfile.Code, s workflowfile.Severity, fix, message string, args ...any) (Finding, bool) {
 	return Finding{Code: code, Severity: s, Fix: fix, Message: fmt.Sprintf(message, args...)}, true
+}
+
+// invalidContract: an engine that is asked for it sends nothing, and the step
+// fails.
+func invalidContract(_ *workflow, e *effect) (Finding, bool) {
+	if e.refused == "" {
+		return Finding{}, false
+	}
+	return found(workflowfile.CodeContract, workflowfile.SeverityError, "declare what the destination promises",
+		"the contract of step %s is refused, and nothing is ever sent: %s", e.path, e.refused)
+}
+
+// refusal is why Semel does not take a contract; empty where it does.
+func refusal(c *semel.Contract) string {
+	if err := c.Validate(); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // amounts are members that change a value by what they hold.

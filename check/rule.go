@@ -133,6 +133,31 @@ func Rules() []Rule {
 			"Call the step where it belongs.", true,
 		},
 		{
+			workflowfile.CodeSharedKey, wrong, "Two steps under one key",
+			"The same key is the same work: one of the two is made, and the other gets its answer. Where they ask for different things, the run is held.",
+			"Give each of them a key of its own.", true,
+		},
+		{
+			workflowfile.CodeUnstableSteps, wrong, "Other steps when a run goes on",
+			"A run that goes on after a crash or a wait is gone through from its beginning. It must come to the same steps in the same order.",
+			"Decide by inputs and answers alone, and sort what comes from a map.", false,
+		},
+		{
+			workflowfile.CodeUnstableRequest, wrong, "Another request when a run goes on",
+			"A run that goes on asks for its steps again. A request that is not the recorded one holds it.",
+			"Keep the time, chance and ids with semel.Now, semel.Random or semel.Compute.", false,
+		},
+		{
+			workflowfile.CodeWrongContext, wrong, "Steps at once on one Context",
+			"A Context takes one step after the other, from the goroutine of its function or branch. A run that does otherwise is held.",
+			"Use Each or Parallel, with the Context that they hand on.", false,
+		},
+		{
+			workflowfile.CodeContract, wrong, "A contract that is refused",
+			"What it declares is incomplete or contradicts itself. The step fails, and nothing is ever sent.",
+			"Declare what the message names.", false,
+		},
+		{
 			workflowfile.CodeNotReached, risky, "An action that no dry run came to",
 			"What was not reached was not checked.", "Give an input and answers that lead to it.", true,
 		},
@@ -145,7 +170,7 @@ func Rules() []Rule {
 	}{
 		{workflowfile.CodeEffect, "An action that says nothing about repeating it", "Neither the step nor its connection says how it may be repeated.", "Add effect to the step, or protection to the connection."},
 		{workflowfile.CodeConfiguration, "A problem of semel.yaml", "The file with the connections cannot be used.", "Mend what the message names."},
-		{workflowfile.CodeNotChecked, "Something that nobody could tell", "The check had no semel.yaml, or no text that a step names.", "Check it together with semel.yaml."},
+		{workflowfile.CodeNotChecked, "Something that nobody could tell", "The check had no semel.yaml, or no text or workflow that a step names.", "Check it together with semel.yaml, or name the workflow in check.Options.Children."},
 		{workflowfile.CodeReference, "A name that leads nowhere", "It names what does not exist, or not yet.", "Mend the name, or move the step."},
 		{workflowfile.CodeType, "An expression of the wrong type", "It cannot give what is needed there.", "Convert it."},
 		{workflowfile.CodeField, "An unknown member", "There is no member of this name.", "Mend the name, or leave it out."},

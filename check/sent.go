@@ -23,15 +23,13 @@ func (r *recorder) effects(p *plan, owner string) []*effect {
 			continue
 		}
 		e := &effect{
-			path: d.path, action: strings.TrimPrefix(call.Request.Connection+"."+call.Action, "."),
+			path: d.path, full: d.item, action: strings.TrimPrefix(call.Request.Connection+"."+call.Action, "."),
 			contract: call.Contract, retry: d.step.Retry, call: call, request: sent(call.Request), after: r.pauses[:d.after],
 		}
 		if e.contract.Owner == "" {
 			e.contract.Owner = owner
 		}
-		if e.contract.Protection == "" {
-			e.contract.Protection = semel.Unprotected
-		}
+		e.refused = refusal(&e.contract)
 		e.key = key{run: true}
 		if !d.step.Keyless {
 			e.key = r.key(p, d)
@@ -42,16 +40,24 @@ func (r *recorder) effects(p *plan, owner string) []*effect {
 	return all
 }
 
+// source is the JSON that keys and requests may be made of.
+func (p *plan) source() string {
+	var b strings.Builder
+	b.Write(p.input)
+	b.WriteString(string(p.key))
+	for _, given := range p.answers {
+		b.Write(given)
+	}
+	for _, value := range p.values {
+		b.Write(value)
+	}
+	return b.String()
+}
+
 // key tells what the key of a request is made of: members of the request and of
 // the run's input whose values are in it.
 func (r *recorder) key(p *plan, d did) key {
-	k := key{text: string(d.step.Call.Key), source: string(p.input) + string(p.key)}
-	for _, given := range p.answers {
-		k.source += string(given)
-	}
-	for _, value := range p.values {
-		k.source += string(value)
-	}
+	k := key{text: string(d.step.Call.Key), source: p.source()}
 	rest := k.text
 	var input []member
 	input = leaves(input, "", decode(p.input))

@@ -30,6 +30,10 @@ type Options struct {
 	Answers map[string]any
 	// Accept are the risks that are taken.
 	Accept []Accept
+	// Children are the workflows whose runs this one starts. What is found in
+	// one is reported at the step that starts it, as in "invoice/charge"; one
+	// that is not here is noted as not checked.
+	Children []semel.WorkflowDefinition
 	// OperatorTime is how long a person may take to look; 0 means
 	// DefaultOperatorTime.
 	OperatorTime time.Duration
@@ -52,8 +56,9 @@ type Accept struct {
 //
 // A second run with the same input, at another time and as another run, finds
 // keys that differ from try to try; one with another input finds keys that do
-// not follow the work. Runs that are suspended at each step find effects in
-// deferred functions.
+// not follow the work. Going through the first run again, as after a crash,
+// finds steps and requests that differ then. Runs that are suspended at each
+// step find effects in deferred functions.
 //
 // The error says that the workflow could not be run dry at all: it has no
 // function, it panics, or the options cannot be used. A workflow that returns
@@ -80,6 +85,7 @@ func Workflow(d semel.WorkflowDefinition, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+	p.lists = first.lists
 	again, err := p.run(dry{second: true})
 	if err != nil {
 		return Report{}, err
@@ -89,9 +95,13 @@ func Workflow(d semel.WorkflowDefinition, o Options) (Report, error) {
 		other = &recorder{} // the other input is not one that the code expects
 	}
 	w.effects = first.effects(p, d.Owner)
+	if f, wrong := wrongContext(first, again, other); wrong {
+		return w.report(f), nil
+	}
 	compare(w.effects, again, other)
-	if err := p.suspend(w.effects, len(first.paths)); err != nil {
-		return Report{}, err
+	found, err := p.suspend(w.effects, len(first.steps))
+	if err != nil || found != nil {
+		return w.report(found...), err
 	}
 	if key, ok := errors.AsType[*semel.InputError](first.failed); ok && key.Field == "key" {
 		return w.report(Finding{
@@ -99,7 +109,17 @@ func Workflow(d semel.WorkflowDefinition, o Options) (Report, error) {
 			Message: "a key " + key.Problem + ": each try would be another piece of work, and act again",
 		}), nil
 	}
-	return w.report(unreached(d, first)...), nil
+	found, err = p.repeat(first, w.effects)
+	if err != nil {
+		return Report{}, err
+	}
+	steps, inChildren, err := p.children(first)
+	if err != nil {
+		return Report{}, err
+	}
+	r := w.report(slices.Concat(found, first.shared(), inChildren, unreached(d, first))...)
+	r.Steps = append(r.Steps, steps...)
+	return r, nil
 }
 
 // compare finds keys that differ where the work is the same, and keys that are
@@ -110,10 +130,10 @@ func compare(effects []*effect, again, other *recorder) {
 		if e.key.run {
 			continue
 		}
-		same, ok := again.sent(e.path)
+		same, ok := again.action(e.full)
 		switch {
-		case ok && string(same.step.Call.Key) != e.key.text:
-			e.key.changing = fmt.Sprintf("is %q and then %q in two runs of the same work", e.key.text, same.step.Call.Key)
+		case ok && string(same.Call.Key) != e.key.text:
+			e.key.changing = fmt.Sprintf("is %q and then %q in two runs of the same work", e.key.text, same.Call.Key)
 		case e.key.dated(today):
 			e.key.changing = "has today's date in it, which neither the input nor an answer has"
 		}
@@ -131,14 +151,17 @@ func differ(a, b semel.Request) bool {
 // dated reports whether a key names the present day, and what it is made of
 // does not.
 func (k *key) dated(now time.Time) bool {
+	return slices.ContainsFunc(days(now), func(day string) bool {
+		return strings.Contains(k.text, day) && !strings.Contains(k.source, day)
+	})
+}
+
+// days are the ways in which a day is written.
+func days(now time.Time) (all []string) {
 	for _, layout := range []string{"2006-01-02", "20060102", "02.01.2006", "01/02/2006"} {
-		for _, day := range []string{now.Format(layout), now.UTC().Format(layout)} {
-			if strings.Contains(k.text, day) && !strings.Contains(k.source, day) {
-				return true
-			}
-		}
+		all = append(all, now.Format(layout), now.UTC().Format(layout))
 	}
-	return false
+	return all
 }
 
 // unreached are the actions that the dry run did not come to.
@@ -173,8 +196,9 @@ type plan struct {
 	input   []byte
 	answers map[string][]byte
 	fails   map[string]error
-	values  map[string][]byte // that were computed, by path
-	tries   map[string]int    // which made-up answer is given, by the name of an action or event
+	values  map[string][]byte          // that were computed, by path
+	lists   map[string]*semel.EachStep // of the first run, by path
+	tries   map[string]int             // which made-up answer is given, by the name of an action or event
 }
 
 func newPlan(d semel.WorkflowDefinition, o Options) (*plan, error) {
@@ -207,12 +231,14 @@ func newPlan(d semel.WorkflowDefinition, o Options) (*plan, error) {
 // begins anew with another.
 func (p *plan) run(how dry) (*recorder, error) {
 	for {
-		r := &recorder{plan: p, dry: how, seen: map[string]bool{}, names: map[string]string{}}
-		err := r.execute()
-		unreadable, ok := errors.AsType[*semel.UnreadableError](err)
+		r := &recorder{
+			plan: p, dry: how, wrong: make(chan struct{}),
+			seen: map[string]bool{}, names: map[string]string{}, lists: map[string]*semel.EachStep{},
+		}
+		end := r.execute()
+		unreadable, ok := errors.AsType[*semel.UnreadableError](end.failed)
 		if !ok || p.tries[r.names[unreadable.Path]] >= len(madeUp)-1 {
-			r.failed = err
-			return r, r.panicked
+			return r, end.panicked
 		}
 		p.tries[r.names[unreadable.Path]]++
 	}
@@ -220,15 +246,18 @@ func (p *plan) run(how dry) (*recorder, error) {
 
 // suspend makes a run that is suspended at each step in turn, and marks the
 // effects that were asked for all the same.
-func (p *plan) suspend(effects []*effect, steps int) error {
+func (p *plan) suspend(effects []*effect, steps int) ([]Finding, error) {
 	for at := 1; at <= min(steps, maxSuspensions); at++ {
 		r, err := p.run(dry{stopAt: at})
 		if err != nil {
-			return err
+			return nil, err
+		}
+		if f, wrong := wrongContext(r); wrong {
+			return []Finding{f}, nil
 		}
 		for _, e := range effects {
 			e.deferred = e.deferred || slices.Contains(r.late, e.path)
 		}
 	}
-	return nil
+	return nil, nil
 }
