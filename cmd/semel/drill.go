@@ -103,6 +103,7 @@ type drilling struct {
 	options  drillOptions
 	schedule drill.Schedule // to replay
 	verdicts []*drill.Verdict
+	all      []*drillTarget
 	idle     int // workflows with nothing to break
 
 	Workflows []*drilled `json:"workflows"`
@@ -145,6 +146,7 @@ func (d *drilling) drill(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
+	d.all = targets
 	for _, t := range targets {
 		if err := d.one(ctx, t); err != nil {
 			return err
@@ -201,7 +203,10 @@ func (d *drilling) one(ctx context.Context, t *drillTarget) error {
 func (d *drilling) idled(ctx context.Context, t *drillTarget, err error) error {
 	var story []string
 	if nothing, ok := errors.AsType[*drill.NothingError](err); ok {
-		story = nothing.Story
+		if story = nothing.Story; len(d.all) > 1 {
+			d.sh.say("%s: nothing to drill: it has no effect with this sample", t.File)
+			return nil
+		}
 	} else if unbroken, ok := errors.AsType[*drill.UnbrokenError](err); ok {
 		story = unbroken.Story
 	} else if ctx.Err() != nil {
