@@ -34,6 +34,7 @@ const corpusConfig = `connections:
   labelled: {kind: http, base: https://labelled.example.com, protection: lookup, lookup: "/c?ref={body.reference}", max_processing: 5s, visible_after: 1s, absence_is_proof: true, actions: {charge: {post: /charges}}}
   crm: {kind: http, base: https://crm.example.com, protection: keyed, key_header: Idempotency-Key, window: 24h, actions: {create_contact: {post: /contacts}}}
   ledger: {kind: sql, url: "sqlite:ledger.db"}
+  books: {kind: sql, url: "sqlite:books.db"}
 `
 
 const corpusHead = `name: corpus
@@ -157,6 +158,26 @@ func TestCorpusOfFiles(t *testing.T) {
     steps:
       - {id: a, uses: bank.charge, effect: {key: "${{ inputs.id }}-${{ line.name }}"}}`, []string{"l/a: warning weak_key"},
 		},
+		"two requests under one key": {
+			`  - {id: a, uses: bank.charge, with: {amount: 1}` + name + `}}
+  - {id: b, uses: bank.charge, with: {amount: 2}` + name + `}}`, []string{"b: error shared_key"},
+		},
+		"one request twice": {
+			`  - {id: a, uses: bank.charge, with: {amount: "${{ inputs.amount }}", lines: [1, {sku: x}]}` + name + `}}
+  - {id: b, if: inputs.go, uses: bank.charge, with: {lines: [1, {sku: x}], amount: "${{inputs.amount}}"}` + name + `}}`, []string{"b: warning shared_key"},
+		},
+		"one request twice, to make good": {
+			`  - {id: a, uses: bank.charge` + name + `}}
+on_failure:
+  - {id: b, uses: bank.charge, with: {amount: 2}` + name + `}}`, []string{"on_failure/b: error shared_key"},
+		},
+		"two requests for one item": {
+			`  - id: l
+    each: {in: inputs.list, as: line, key: line.id}
+    steps:
+      - {id: a, uses: bank.charge, with: {amount: 1}, effect: {key: "${{ line.id }}"}}
+      - {id: b, uses: bank.charge, with: {amount: 2}, effect: {key: "${{ line.id }}"}}`, []string{"l/b: error shared_key"},
+		},
 		"accepted, and not there": {`  - {id: a, uses: bank.charge` + name + `}, accept: [{code: no_owner, reason: x}]}`, []string{"a: warning unused_accept"}},
 		"accepted, but by another step": {
 			`  - {id: a, uses: desk.set, with: {ticket: x, status: done}` + name + `}}
@@ -196,6 +217,28 @@ func TestCorpusOfFiles(t *testing.T) {
     each: {in: inputs.list, as: line, key: line.slug}
     steps:
       - {id: a, uses: bank.charge, effect: {key: "${{ line.slug }}"}}`, nil,
+		},
+		"one key for two actions": {
+			`  - {id: a, uses: bank.charge, with: {amount: 1}` + name + `}}
+  - {id: b, uses: bank.refund, with: {amount: 1}` + name + `}}`, nil,
+		},
+		"one key for one of two": {
+			`  - {id: a, if: inputs.go, uses: bank.charge, with: {amount: 1}` + name + `}}
+  - {id: b, if: "!inputs.go", uses: bank.charge, with: {amount: 2}` + name + `}}`, nil,
+		},
+		"one key for items of two lists": {
+			`  - id: l
+    each: {in: inputs.list, as: line, key: line.id}
+    steps:
+      - {id: a, uses: bank.charge, with: {amount: 1}, effect: {key: "${{ line.id }}"}}
+  - id: m
+    each: {in: inputs.list, as: line, key: line.id}
+    steps:
+      - {id: b, uses: bank.charge, with: {amount: 2}, effect: {key: "${{ line.id }}"}}`, nil,
+		},
+		"one key for two databases": {
+			`  - {id: a, uses: sql.exec, with: {at: ledger, file: up.sql}` + name + `, kind: absolute}}
+  - {id: b, uses: sql.exec, with: {at: books, file: up.sql}` + name + `, kind: absolute}}`, nil,
 		},
 		"key of a session's id":           {`  - {id: a, uses: bank.charge, effect: {key: "${{ inputs.session_id }}"}}`, nil},
 		"no key":                          {`  - {id: a, uses: bank.charge}`, nil},

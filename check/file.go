@@ -31,10 +31,10 @@ func File(d *workflowfile.Definition, problems []workflowfile.Problem, checks wo
 	}
 	w := &workflow{name: d.Name, version: d.Version, owner: d.Owner, file: d.File, operator: cmp.Or(o.OperatorTime, DefaultOperatorTime)}
 	r := &fileReader{d: d, checks: checks, w: w, problems: findings}
-	r.list("", d.Steps, nil, nil)
-	r.list("on_failure/", d.OnFailure, nil, nil)
+	r.list("", d.Steps, around{})
+	r.list("on_failure/", d.OnFailure, around{})
 	r.siblings()
-	return w.report(findings...)
+	return w.report(append(findings, r.shared...)...)
 }
 
 // fileReader turns the steps of a file into effects.
@@ -43,11 +43,20 @@ type fileReader struct {
 	checks   workflowfile.Checks
 	w        *workflow
 	problems []Finding
+	named    []named   // steps that name their work
+	shared   []Finding // those that share a name
 }
 
-// list reads one list of steps, which each performs if it is not nil; after are
-// the waits before it.
-func (r *fileReader) list(path string, steps []*workflowfile.Step, after []pause, each *workflowfile.Each) {
+// around is what a list of steps stands in.
+type around struct {
+	after []pause            // the waits before it
+	each  *workflowfile.Each // what performs it; nil for the run
+	ifs   []string           // conditions
+}
+
+// list reads one list of steps.
+func (r *fileReader) list(path string, steps []*workflowfile.Step, in around) {
+	after := in.after
 	for i, s := range steps {
 		at := path + s.ID
 		for _, a := range s.Accept {
@@ -61,14 +70,15 @@ func (r *fileReader) list(path string, steps []*workflowfile.Step, after []pause
 			}
 			if e := r.effect(at, s); e != nil {
 				e.after = slices.Clone(after)
-				if each != nil {
-					e.item, e.itemKey = each.As, each.Key.Refs
+				if in.each != nil {
+					e.item, e.itemKey = in.each.As, in.each.Key.Refs
 				}
 				e.approval, e.uncovered = approved(steps, i)
 				r.w.effects = append(r.w.effects, e)
+				r.name(e, s, in.ifs)
 			}
 		case s.Each != nil:
-			r.list(at+"/", s.Each.Steps, slices.Clone(after), s.Each)
+			r.list(at+"/", s.Each.Steps, around{slices.Clone(after), s.Each, conditions(in.ifs, s)})
 		default:
 			after = append(after, waiting(at, s))
 		}
