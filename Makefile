@@ -35,6 +35,10 @@ fmt: ## format and modernise the source
 	go fix ./...
 	$(TOOL) gofumpt -w .
 
+.PHONY: corpus
+corpus: ## break the engine in 22 ways, and see the drill tell of each
+	go run ./mutants drill
+
 FUZZTIME ?= 10s
 .PHONY: fuzz
 fuzz: install ## run each fuzz test for FUZZTIME
