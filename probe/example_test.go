@@ -112,7 +112,7 @@ func ExampleReport_Holds() {
 
 func ExampleQuestions() {
 	fmt.Println(probe.Questions())
-	// Output: [absence same_key visibility at_once changed_body after_error spelling without_key after_delay]
+	// Output: [absence same_key visibility other_key at_once changed_body after_error spelling without_key after_delay]
 }
 
 func ExampleFindings() {

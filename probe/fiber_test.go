@@ -86,7 +86,7 @@ func TestFiberDiffers(t *testing.T) {
 	tg.Contract.KeyHeader = "X-Idempotency-Key"
 	r := run(t, tg, probe.Options{ID: "one", Delay: 100 * time.Millisecond})
 	want := map[probe.Question]probe.Finding{
-		probe.Absence: probe.NotTested, probe.Visibility: probe.NotTested,
+		probe.Absence: probe.NotTested, probe.Visibility: probe.NotTested, probe.OtherKey: probe.NotTested,
 		probe.SameKey: probe.OneEffect, probe.AtOnce: probe.OneEffect, probe.AfterDelay: probe.OneEffect, probe.WithoutKey: probe.SeveralEffects,
 		probe.Spelling:    probe.Unknown,  // 500: a quoted key has 38 bytes
 		probe.ChangedBody: probe.Replayed, // the body is not compared

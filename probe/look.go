@@ -72,7 +72,9 @@ func (r *run) visibility(ctx context.Context, sent Exchange) Observation {
 // sees goes before what answers said.
 func (r *run) census(ctx context.Context, o *Observation, l letter) {
 	if n, ok := r.list(ctx, o, l); ok {
-		judgeListed(o, n)
+		if judgeListed(o, n) {
+			r.proof[o.Question] = byList
+		}
 	}
 }
 
@@ -88,13 +90,14 @@ func (r *run) censusOfChanged(ctx context.Context, o *Observation, l letter) {
 	}
 	if n > 0 {
 		o.Finding, o.Words = SeveralEffects, o.Words+"; a lookup finds that it was done as well"
+		r.proof[o.Question] = byList
 	}
 }
 
 // list asks the lookup for all effects of an intention, when they should be
 // visible.
 func (r *run) list(ctx context.Context, o *Observation, l letter) (int, bool) {
-	if r.skip(Visibility) != "" || r.target.Contract.FoundIn == "" || o.Finding == NotTested {
+	if r.skip(Visibility) != "" || r.target.Contract.FoundIn == "" || o.Finding == NotTested || r.found(Absence).Finding == Found {
 		return 0, false
 	}
 	// As long as a lookup needed before, and half of it again.

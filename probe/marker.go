@@ -23,7 +23,7 @@ func (r *run) mark(e *Exchange) {
 		e.Marked = declared.Header + ": " + declared.Is
 		return
 	case r.marker != nil && bears(r.marker.Header, r.marker.Is):
-		e.Marked = r.marker.Header + ": " + r.marker.Is
+		e.Marked, e.learnt = r.marker.Header+": "+r.marker.Is, true
 		return
 	}
 	for _, name := range knownMarkers {

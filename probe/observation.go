@@ -74,6 +74,9 @@ type Exchange struct {
 	begun  time.Time // the first byte
 	header map[string][]string
 	whole  string // the body as far as it was kept
+	cut    bool   // it is not all
+	fresh  bool   // its key was not used before
+	learnt bool   // no one but this probe takes Marked for a marker
 }
 
 // Duration is a time.Duration that is written with its unit.
@@ -109,15 +112,21 @@ const (
 )
 
 // tells reads the status: only the destination's clear word counts. An error in
-// an answer of success is one if the profile knows it.
+// an answer of success is one if the profile knows it. 409 and 423 refuse a
+// request under a key that is in use; under a key that nobody used, they tell
+// nothing.
 func (e *Exchange) tells() tells {
 	refuses := e.Read == httpdest.MeansRefused || e.Read == httpdest.MeansRetained
 	switch s := e.Status; {
+	case s == 408, s == 425:
+		return silent
+	case e.fresh && !refuses && (s == 409 || s == 423):
+		return silent
 	case e.Read == httpdest.MeansRunning, e.Read == httpdest.MeansMismatch, refuses && s < 300:
 		return refused
 	case s >= 200 && s < 300:
 		return made
-	case s == 408, s == 425, s == 429:
+	case s == 429:
 		return silent
 	case s >= 400 && s < 500:
 		return refused

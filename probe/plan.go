@@ -64,6 +64,10 @@ func (p *Probe) skip(q Question) string {
 		if p.options.Delay == 0 {
 			return "no delay was asked for"
 		}
+	case OtherKey:
+		if p.options.MaxEffects >= SameKey.cost()+AtOnce.cost() {
+			return "at_once uses another key as well"
+		}
 	case SameKey, Spelling, AtOnce, AfterError, WithoutKey:
 	}
 	return ""

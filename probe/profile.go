@@ -25,8 +25,11 @@ func (d *declared) write(r *Report, name string) string {
 	if m := r.Of(SameKey).Marker; m != nil {
 		w.line("replay_marker: {header: %s, is: %s, %s}", quoted(m.Header), quoted(m.Is), w.seen)
 	}
-	if d.answer.Reference != "" && d.reference != "" {
+	switch f := d.profile.Reference; {
+	case d.answer.Reference != "" && d.reference != "" && d.names:
 		w.line("reference: {at: %s, %s}", quoted(d.reference), w.seen)
+	case f.At != "" && f.At == d.reference && !d.recurs:
+		w.line("reference: {at: %s, %s}", quoted(f.At), factOf(f.Fact))
 	}
 	if c := d.profile.Compare; len(c.Fields) > 0 {
 		w.line("compare: {fields: %s, %s}", quotedList(c.Fields), factOf(c.Fact))

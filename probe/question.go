@@ -9,6 +9,7 @@ const (
 	Absence     Question = "absence"      // what does a lookup say of what does not exist?
 	SameKey     Question = "same_key"     // one key twice: one effect or two?
 	Visibility  Question = "visibility"   // when does a lookup find a new effect?
+	OtherKey    Question = "other_key"    // does an effect under another key have another name?
 	AtOnce      Question = "at_once"      // one key several times at once: how many effects?
 	ChangedBody Question = "changed_body" // what becomes of another body under a used key?
 	AfterError  Question = "after_error"  // does a key keep an error?
@@ -19,7 +20,7 @@ const (
 
 // Questions lists them in order.
 func Questions() []Question {
-	return []Question{Absence, SameKey, Visibility, AtOnce, ChangedBody, AfterError, Spelling, WithoutKey, AfterDelay}
+	return []Question{Absence, SameKey, Visibility, OtherKey, AtOnce, ChangedBody, AfterError, Spelling, WithoutKey, AfterDelay}
 }
 
 // together is how many requests AtOnce sends.
@@ -32,7 +33,7 @@ func (q Question) cost() int {
 		return 2
 	case AtOnce:
 		return together
-	case Spelling, ChangedBody, AfterDelay:
+	case OtherKey, Spelling, ChangedBody, AfterDelay:
 		return 1
 	case Absence, Visibility:
 	}
@@ -45,7 +46,7 @@ type Finding string
 // The findings.
 const (
 	OneEffect      Finding = "one_effect"      // all requests had one effect together
-	SeveralEffects Finding = "several_effects" // more than one
+	SeveralEffects Finding = "several_effects" // more than one, or one more
 	Refused        Finding = "refused"         // the request was refused
 	Replayed       Finding = "replayed"        // the old answer came back, to another request
 	Kept           Finding = "kept"            // the key keeps the error

@@ -50,16 +50,21 @@ func (r *Report) Of(q Question) Observation {
 }
 
 // Holds is the least favourable of the verdicts: a promise that does not hold,
-// else one that is unknown. Without any it is Holds; what was not tested is left
-// out.
+// else one that is unknown, else one that holds. It is Untested where there are
+// promises and none could be tested, and Holds where nothing is promised.
 func (r *Report) Holds() Ruling {
 	worst := Holds
+	if len(r.Verdicts) > 0 {
+		worst = Untested
+	}
 	for _, v := range r.Verdicts {
 		switch {
 		case v.Ruling == Broken:
 			return Broken
 		case v.Ruling == Undecided:
 			worst = Undecided
+		case v.Ruling == Holds && worst == Untested:
+			worst = Holds
 		}
 	}
 	return worst
@@ -70,8 +75,14 @@ func (r *run) report(began time.Time) Report {
 	slices.SortStableFunc(r.seen, func(a, b Observation) int {
 		return cmp.Compare(slices.Index(Questions(), a.Question), slices.Index(Questions(), b.Question))
 	})
+	for i := range r.seen {
+		r.hideIn(&r.seen[i])
+	}
+	r.hideInExchange(&r.answer)
+	r.weigh()
 	d := declared{
 		Contract: r.target.Contract, profile: r.target.Destination.Profile(), spare: r.spare != "", reference: r.target.Reference, answer: r.answer,
+		names: r.noNames == "", recurs: r.recurs,
 	}
 	report := Report{
 		ID: r.options.ID, At: began, Method: r.target.Request.Method, URL: r.hide(r.target.Request.URL), Against: d.profile.ID(),
@@ -84,7 +95,8 @@ func (r *run) report(began time.Time) Report {
 }
 
 // effects bounds the effects by what the answers say. A request that was refused
-// had none, and an effect that is named twice is one.
+// had none, and an effect that is named twice is one, where names tell effects
+// apart.
 func (r *run) effects() Effects {
 	n := Effects{Requests: r.sent}
 	named := map[string]bool{}
@@ -95,13 +107,22 @@ func (r *run) effects() Effects {
 			if e.lookup || e.Unsent {
 				continue
 			}
+			remembered := e.Marked != "" && r.noMarker == "" && (!e.learnt || r.noNames == "")
 			switch told := e.tells(); {
-			case told == refused, told == silent && e.Marked != "":
+			case told == refused, told == silent && remembered:
 			case told == silent:
 				n.AtMost++
-			case e.Reference != "" && named[e.Reference], e.Reference == "" && e.Marked != "":
+			case e.Reference != "" && named[e.Reference]:
+				if r.noNames != "" && !remembered {
+					n.AtMost++
+				}
+			case e.Reference == "" && remembered:
 			case e.Read == httpdest.MeansAccepted: // it may still fail
 				n.AtMost++
+			case e.Reference != "" && r.noNames != "" && o.Question.use() != o.Question: // under the first key
+				if !remembered {
+					n.AtMost++
+				}
 			case e.Reference != "":
 				named[e.Reference] = true
 				n.AtLeast++

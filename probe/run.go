@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,6 +21,7 @@ const (
 	subjectAbsent  = "absent"
 	subjectFirst   = "first"
 	subjectChanged = "other"
+	subjectApart   = "apart"
 	subjectAtOnce  = "many"
 	subjectError   = "error"
 	subjectNoKey   = "nokey"
@@ -34,13 +36,17 @@ type run struct {
 	begun  time.Time
 	marker *Marker
 	seen   []Observation
+	proof  map[Question]proof
+	// Why names, and the marker, do not tell effects apart; empty where they do.
+	noNames, noMarker string
+	recurs            bool // one name is several effects', or may be
 }
 
 // Run asks every question of the plan that the answers leave open. It returns
 // when all are answered, or ctx ends; what was not asked then is not tested. The
 // error wraps ErrNothingSent, and there is no report then.
 func (p *Probe) Run(ctx context.Context) (Report, error) {
-	r := &run{Probe: p}
+	r := &run{Probe: p, proof: map[Question]proof{}}
 	r.first = letter{r.request(r.label(subjectFirst)), r.key(subjectFirst), asDeclared}
 	began := time.Now().UTC()
 	r.absence(ctx)
@@ -76,6 +82,8 @@ func (r *run) ask(ctx context.Context, q Question) {
 	case ChangedBody:
 		changed, _ := r.changed(r.label(subjectChanged))
 		r.again(ctx, q, letter{changed, r.first.key, asDeclared})
+	case OtherKey:
+		r.otherKey(ctx)
 	case AtOnce:
 		r.atOnce(ctx)
 	case AfterError:
@@ -103,7 +111,7 @@ func (r *run) settled(q Question) string {
 }
 
 func tooMany(n int) string {
-	return fmt.Sprintf("it needs %d more requests that may have an effect than max-effects allows", n)
+	return fmt.Sprintf("it needs %d more %s that may have an effect than max-effects allows", n, map[bool]string{true: "request", false: "requests"}[n == 1])
 }
 
 // absence looks for what does not exist.
@@ -127,7 +135,7 @@ func (r *run) absence(ctx context.Context) {
 
 // sameKey sends one request twice under one key, and looks for it in between.
 func (r *run) sameKey(ctx context.Context) error {
-	first := r.count(r.send(ctx, r.first, func() {}))
+	first := r.count(fresh(r.send(ctx, r.first, func() {})))
 	if first.Unsent {
 		return fmt.Errorf("%w: %s", ErrNothingSent, strings.TrimPrefix(first.Says, "nothing was sent: "))
 	}
@@ -143,7 +151,7 @@ func (r *run) sameKey(ctx context.Context) error {
 		second := r.count(r.send(ctx, r.first, func() {}))
 		o.Exchanges = append(o.Exchanges, second)
 		r.learn(&first, &o.Exchanges[1])
-		judgeSame(&o)
+		r.prove(&o, judgeSame(&o))
 		if first.tells() != made && second.tells() == made {
 			r.answer = o.Exchanges[1]
 		}
@@ -153,11 +161,30 @@ func (r *run) sameKey(ctx context.Context) error {
 	return nil
 }
 
+// otherKey makes one more effect, under a key and with a label of its own: only
+// where it gets another name do names tell effects apart.
+func (r *run) otherKey(ctx context.Context) {
+	e := r.count(fresh(r.send(ctx, letter{r.request(r.label(subjectApart)), r.key(subjectApart), asDeclared}, func() {})))
+	o := Observation{Question: OtherKey, Exchanges: []Exchange{e}}
+	switch {
+	case e.tells() == made && e.Reference != "" && r.answer.Reference != "" && e.Reference != r.answer.Reference:
+		o.Finding, o.Words = SeveralEffects, fmt.Sprintf("under another key the answer names %s", e.Reference)
+	case e.tells() == made:
+		o.Finding, o.Words = Unknown, "under another key the answer names no other effect"
+	case e.tells() == refused:
+		o.Finding, o.Conflict = Refused, conflict(&e)
+		o.Words = "a request under another key was refused with " + o.Conflict.String()
+	default:
+		o.Finding, o.Words = Unknown, e.Says
+	}
+	r.note(o)
+}
+
 // again sends one more request under the key of the first.
 func (r *run) again(ctx context.Context, q Question, l letter) {
 	e := r.count(r.send(ctx, l, func() {}))
 	o := Observation{Question: q, Exchanges: []Exchange{e}}
-	judgeAgain(&o, &r.answer)
+	r.prove(&o, judgeAgain(&o, &r.answer))
 	if q == ChangedBody {
 		r.censusOfChanged(ctx, &o, l)
 	}
@@ -181,8 +208,12 @@ func (r *run) atOnce(ctx context.Context) {
 	for i := range o.Exchanges {
 		o.Exchanges[i] = r.count(o.Exchanges[i])
 	}
-	judgeAtOnce(&o)
-	r.doubt(&o)
+	r.prove(&o, judgeAtOnce(&o))
+	if !slices.ContainsFunc(o.Exchanges, func(e Exchange) bool { return e.tells() == made }) {
+		for i := range o.Exchanges {
+			o.Exchanges[i].fresh = true // none is known to have used the key
+		}
+	}
 	r.census(ctx, &o, l)
 	r.note(o)
 }
@@ -190,7 +221,7 @@ func (r *run) atOnce(ctx context.Context) {
 // afterError gets an error under a key, and then sends a good request under it.
 func (r *run) afterError(ctx context.Context) {
 	key := r.key(subjectError)
-	bad := r.count(r.send(ctx, letter{r.wrong(r.label(subjectError)), key, asDeclared}, func() {}))
+	bad := r.count(fresh(r.send(ctx, letter{r.wrong(r.label(subjectError)), key, asDeclared}, func() {})))
 	o := Observation{Question: AfterError, Exchanges: []Exchange{bad}}
 	if bad.tells() != refused {
 		o.Finding = NotTested
@@ -204,24 +235,13 @@ func (r *run) afterError(ctx context.Context) {
 	good := r.count(r.send(ctx, letter{r.request(r.label(subjectError)), key, asDeclared}, func() {}))
 	o.Exchanges = append(o.Exchanges, good)
 	judgeError(&o)
-	r.doubt(&o)
 	r.note(o)
-}
-
-// doubt takes back a finding about a key of its own where an answer names the
-// effect of the first: then something else than the key tells a repetition.
-func (r *run) doubt(o *Observation) {
-	for _, e := range o.Exchanges {
-		if e.tells() == made && e.Reference != "" && e.Reference == r.answer.Reference {
-			o.Finding, o.Words = Unknown, "under another key the answer names "+e.Reference+" again, so not only the key tells a repetition: give a label"
-		}
-	}
 }
 
 // withoutKey sends one request twice without any key.
 func (r *run) withoutKey(ctx context.Context) {
 	l := letter{r.request(r.label(subjectNoKey)), r.key(subjectNoKey), withoutAKey}
-	first := r.count(r.send(ctx, l, func() {}))
+	first := r.count(fresh(r.send(ctx, l, func() {})))
 	o := Observation{Question: WithoutKey, Exchanges: []Exchange{first}}
 	if first.tells() == refused {
 		o.Finding, o.Words = Refused, fmt.Sprintf("a request without a key is refused with %d", first.Status)
@@ -230,7 +250,7 @@ func (r *run) withoutKey(ctx context.Context) {
 		return
 	}
 	o.Exchanges = append(o.Exchanges, r.count(r.send(ctx, l, func() {})))
-	judgeSame(&o)
+	r.prove(&o, judgeSame(&o))
 	r.census(ctx, &o, l)
 	r.note(o)
 }
@@ -249,7 +269,7 @@ func (r *run) afterDelay(ctx context.Context) {
 	waited := Duration(e.begun.Sub(r.begun).Truncate(time.Millisecond))
 	e = r.count(e)
 	o := Observation{Question: AfterDelay, Exchanges: []Exchange{e}, Waited: waited}
-	judgeAgain(&o, &r.answer)
+	r.prove(&o, judgeAgain(&o, &r.answer))
 	switch o.Finding {
 	case OneEffect:
 		o.Words = fmt.Sprintf("the key held for at least %v; %s", waited, o.Words)
@@ -259,6 +279,12 @@ func (r *run) afterDelay(ctx context.Context) {
 		o.Words = fmt.Sprintf("after %v: %s", waited, o.Words)
 	}
 	r.note(o)
+}
+
+// fresh is an answer to the first request under its key.
+func fresh(e Exchange) Exchange {
+	e.fresh = true
+	return e
 }
 
 // count notes that a request left, which may have had an effect.

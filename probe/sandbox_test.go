@@ -22,7 +22,7 @@ func TestChargesAreAsDeclared(t *testing.T) {
 	r := run(t, target(t, p.url+"/v1/charges", "sandbox"), probe.Options{Delay: 200 * time.Millisecond})
 	truthful(t, p, r, probe.DefaultMaxEffects)
 	want := map[probe.Question]probe.Finding{
-		probe.Absence: probe.NotTested, probe.Visibility: probe.NotTested,
+		probe.Absence: probe.NotTested, probe.Visibility: probe.NotTested, probe.OtherKey: probe.NotTested,
 		probe.SameKey: probe.OneEffect, probe.Spelling: probe.OneEffect, probe.ChangedBody: probe.Refused, probe.AtOnce: probe.OneEffect,
 		probe.AfterError: probe.Free, probe.WithoutKey: probe.SeveralEffects, probe.AfterDelay: probe.OneEffect,
 	}

@@ -82,6 +82,7 @@ type Probe struct {
 	target  Target
 	options Options
 	spare   string // key header to try where none is declared
+	secret  *regexp.Regexp
 }
 
 // New checks what is to be probed. Nothing is sent. The error is
@@ -107,7 +108,7 @@ func New(t Target, o Options) (*Probe, error) {
 	if t.Contract.Timeout == 0 {
 		t.Contract.Timeout = defaultTimeout
 	}
-	p := &Probe{target: t, options: o}
+	p := &Probe{target: t, options: o, secret: t.spellings()}
 	if t.Contract.KeyHeader == "" {
 		p.spare = DefaultKeyHeader
 	}

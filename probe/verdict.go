@@ -67,6 +67,8 @@ type declared struct {
 	spare     bool // no key header is declared
 	reference string
 	answer    Exchange // the first that told of the effect
+	names     bool     // names tell effects apart
+	recurs    bool     // one name is several effects', or may be
 }
 
 // verdicts rules on every declared promise. It is pure.
@@ -116,6 +118,9 @@ func (d *declared) withoutKeys(o *Observation) string {
 		return "the second request was refused, perhaps because of its key: a resend then brings no answer back. Declare a lookup beside the key."
 	}
 	if o.Finding != SeveralEffects {
+		if o.Finding == Unknown && !slices.ContainsFunc(o.Exchanges, func(e Exchange) bool { return !e.lookup && e.tells() != made }) {
+			return "whether a resend would do it twice is not known: nothing proves that these answers are about one effect."
+		}
 		return "whether a resend would do it twice is not known. Probe again when the destination answers."
 	}
 	return "the destination acted twice under one key: a resend would do it twice. " + d.instead()
@@ -207,6 +212,9 @@ func (d *declared) profileVerdicts(r *Report) (all []Verdict) {
 		v := Verdict{Promise: PromiseName, Declared: "an answer names its effect at " + f.At, Ruling: Holds, Seen: "it names " + d.answer.Reference}
 		if scalarAt(d.answer.whole, f.At) == "" {
 			v.Ruling, v.Seen, v.Means = Broken, "there is nothing at "+f.At, "no reference goes on record, so late evidence and reports cannot be matched by it."
+		}
+		if v.Ruling == Holds && d.recurs {
+			v.Ruling, v.Means = Undecided, "one name may be that of several effects."
 		}
 		all = append(all, v)
 	}

@@ -121,13 +121,13 @@ func (r *run) take(e *Exchange, reply *httpdest.Reply) {
 			e.header[name] = append(e.header[name], r.hide(v))
 		}
 	}
-	e.whole = r.hide(string(reply.Body))
+	e.whole, e.cut = r.hide(string(reply.Body)), !reply.Whole
 	e.Answer = e.whole
 	if len(e.Answer) > maxShown {
 		e.Answer = e.Answer[:maxShown] + "..."
 	}
 	if r.target.Reference != "" {
-		e.Reference = scalarAt(e.whole, r.target.Reference)
+		e.Reference = r.hide(scalarAt(e.whole, r.target.Reference)) // decoding may have spelled one out
 	}
 }
 

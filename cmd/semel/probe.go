@@ -41,7 +41,7 @@ semel-probe-, and a label in the member of the body that --label names. Nothing 
 undone.
 
 Exit codes: 0 every declared promise that was tested holds; 1 one does not hold;
-3 for one the answers do not tell; 2 bad input, or nobody said yes; 6 nothing
+3 for one the answers do not tell, or none could be tested; 2 bad input, or nobody said yes; 6 nothing
 could be sent.`
 
 const probeExamples = `  # Does the provider keep what its profile says?
@@ -151,13 +151,15 @@ func (sh *shell) probe(ctx context.Context, o *probeOptions, given func(string) 
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	report, err := p.Run(ctx)
+	if ctx.Err() != nil {
+		sh.say("interrupted: what was not asked is not tested")
+	}
 	if err != nil {
 		return err
 	}
 	if err := sh.showProbe(&report, o); err != nil || ctx.Err() == nil {
 		return err
 	}
-	sh.say("interrupted: what was not asked is not tested")
 	return &outcomeError{exitUnknown}
 }
 

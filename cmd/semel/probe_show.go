@@ -57,9 +57,9 @@ func (sh *shell) showProbe(r *probe.Report, o *probeOptions) error {
 	switch r.Holds() {
 	case probe.Broken:
 		return &outcomeError{exitFailed}
-	case probe.Undecided:
+	case probe.Undecided, probe.Untested:
 		return &outcomeError{exitUnknown}
-	case probe.Holds, probe.Untested:
+	case probe.Holds:
 	}
 	return nil
 }
@@ -101,11 +101,11 @@ func probeText(r *probe.Report, o *probeOptions) string {
 	for _, d := range r.Differences {
 		fmt.Fprintf(&b, "  %-13s  declared: %s\n  %13s  seen:     %s\n  %13s  so:       %s\n", d.About, oneLine(d.Declared), "", oneLine(d.Seen), "", oneLine(d.Means))
 	}
-	fmt.Fprintf(&b, "\n%s could have an effect; %s.\n%s\n", counted(r.Effects.Requests, "request"), effectsText(r.Effects), probeHeadline(r))
 	if o.writeTo == "" {
 		fmt.Fprint(&b, "\nProfile (--write FILE keeps it):\n\n")
 		indented(&b, "  ", r.Profile)
 	}
+	fmt.Fprintf(&b, "\n%s could have an effect; %s.\n%s\n", counted(r.Effects.Requests, "request"), effectsText(r.Effects), probeHeadline(r))
 	return b.String()
 }
 
@@ -138,6 +138,8 @@ func probeHeadline(r *probe.Report) string {
 		return "A declared promise stays unknown: the answers do not tell."
 	case len(r.Verdicts) == 0:
 		return "Nothing is declared, so nothing could be held against it."
+	case r.Holds() == probe.Untested:
+		return "Nothing was tested: what is declared stays a declaration."
 	}
 	tested := 0
 	for _, v := range r.Verdicts {

@@ -2,13 +2,16 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/semel-dev/semel/sandbox"
 )
@@ -90,5 +93,57 @@ func TestProbeHidesTheSecretOfAConnection(t *testing.T) {
 		if sent != "Bearer hunter2" || strings.Contains(shown, "hunter2") || !strings.Contains(shown, "(hidden)") {
 			t.Errorf("sent %q, shown:\n%s", sent, shown)
 		}
+	}
+}
+
+// A destination that escapes the secret in its answer gets it shown neither as
+// text nor decoded, on no screen and in no profile.
+func TestProbeHidesAnEscapedSecret(t *testing.T) {
+	const secret = "S/ecr+et-4711"
+	t.Setenv("PROBE_TOKEN", secret)
+	loud := ""
+	for _, r := range secret {
+		loud += fmt.Sprintf(`\u%04X`, r)
+	}
+	for _, spelling := range []string{`S\/ecr+et-4711`, `S/ecr\u002Bet-4711`, loud} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = w.Write([]byte(`{"error":{"code":"` + spelling + `"},"id":"` + spelling + `"}`))
+		}))
+		t.Cleanup(server.Close)
+		config := filepath.Join(t.TempDir(), "semel.yaml")
+		text := "connections:\n  shop: {kind: http, base: \"" + server.URL + "\", secret: env:PROBE_TOKEN}\n"
+		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, where := range [][]string{{"shop", "--config", config, "--post", "/"}, {"--post", server.URL, "--header", "Authorization: Bearer " + secret}} {
+			for _, output := range []string{"table", "json"} {
+				var out, messages bytes.Buffer
+				sh := &shell{in: strings.NewReader(""), out: &out, err: &messages, getenv: func(string) string { return "" }}
+				run(sh, append([]string{"probe", "--json", "{}", "--yes", "--evidence", "--output", output}, where...))
+				shown := out.String() + messages.String()
+				if strings.Contains(shown, "ecr") || strings.Contains(shown, `u0053`) || strings.Contains(shown, "et-4711") || !strings.Contains(shown, "(hidden)") {
+					t.Errorf("%s as %s:\n%s", spelling, output, shown)
+				}
+			}
+		}
+	}
+}
+
+// A probe that is interrupted says so, whatever the verdict is.
+func TestProbeSaysThatItWasInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		cancel()
+		_, _ = w.Write([]byte(`{"id":"o_1"}`))
+	}))
+	t.Cleanup(server.Close)
+	var out, messages bytes.Buffer
+	sh := &shell{in: strings.NewReader(""), out: &out, err: &messages, getenv: func(string) string { return "" }}
+	o := probeOptions{doOptions: doOptions{post: server.URL, protection: "keyed", window: time.Hour, timeout: time.Second}, json: "{}", yes: true}
+	given := func(name string) bool { return name == "protection" || name == "window" }
+	err := sh.probe(ctx, &o, given, "")
+	if exit, ok := errors.AsType[*outcomeError](err); !ok || exit.code != exitUnknown || !strings.Contains(messages.String(), "interrupted: what was not asked is not tested") {
+		t.Errorf("%v\n%s%s", err, &out, &messages)
 	}
 }
