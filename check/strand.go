@@ -134,10 +134,7 @@ func wrongContext(runs ...*recorder) (f Finding, found bool) {
 // value computes a value, outside of the lock: it is the workflow's code.
 func (s *strand) value(rec semel.StepRecord, step *semel.ValueStep) (semel.StepRecord, error) {
 	r := s.r
-	r.mu.Lock()
-	err := r.plan.failure(plain(rec.Path))
-	known, ok := r.known(rec.Path)
-	r.mu.Unlock()
+	known, ok, err := r.given(rec.Path)
 	if err != nil || ok {
 		rec.Result = known
 		return rec, err
@@ -150,6 +147,15 @@ func (s *strand) value(rec semel.StepRecord, step *semel.ValueStep) (semel.StepR
 		r.plan.values[rec.Path] = rec.Result
 	}
 	return rec, err
+}
+
+// given is the value or the failure that needs no code of the workflow.
+func (r *recorder) given(path string) (result []byte, ok bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.alive()
+	result, ok = r.known(path)
+	return result, ok, r.plan.failure(plain(path))
 }
 
 // each runs the branches one after the other. A run that goes on has the list

@@ -86,6 +86,10 @@ func Workflow(d semel.WorkflowDefinition, o Options) (Report, error) {
 		return Report{}, err
 	}
 	p.lists = first.lists
+	w.effects = first.effects(p, d.Owner)
+	if f, wrong := wrongContext(first); wrong {
+		return w.report(f), nil
+	}
 	again, err := p.run(dry{second: true})
 	if err != nil {
 		return Report{}, err
@@ -94,8 +98,7 @@ func Workflow(d semel.WorkflowDefinition, o Options) (Report, error) {
 	if err != nil {
 		other = &recorder{} // the other input is not one that the code expects
 	}
-	w.effects = first.effects(p, d.Owner)
-	if f, wrong := wrongContext(first, again, other); wrong {
+	if f, wrong := wrongContext(again, other); wrong {
 		return w.report(f), nil
 	}
 	compare(w.effects, again, other)
