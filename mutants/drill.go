@@ -45,10 +45,6 @@ var ofDrill = []wrong{
 		}, {"engine/act.go", "case b.x.fenced.Load(), b.poisoned.Load():\n\t\treturn errFenced", "case false:\n\t\treturn errFenced"}},
 	},
 	{
-		"drill 5b: what a worker read before it lost its claim overwrites what came since", "lookup",
-		[]edit{{"store/sqlite/change.go", "where id = ?1\n\t\t\tand version = ?2", "where id = ?1\n\t\t\tand ?2 = ?2"}},
-	},
-	{
 		"drill 6: an open incident does not block a claim", "keyed",
 		[]edit{{"decide.go", `if o.Incident != "" {`, `if o.Incident == "no" {`}, {
 			"transition.go", `return o.Incident == "" && !o.Expired`, `return !o.Expired`,
