@@ -148,7 +148,9 @@ begin
   for name in select tablename from pg_tables where schemaname = 'semel' and tablename not in ('store', 'schema_version') loop
     execute format('delete from semel.%I', name);
   end loop;
-  update semel.store set swept = default, ahead = default;
+  if to_regclass('semel.store') is not null then
+    update semel.store set swept = default, ahead = default;
+  end if;
 end $$`
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {

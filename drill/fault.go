@@ -100,7 +100,7 @@ var kinds = []kind{
 	{DiesAfter, "worker dies after a call", portCall},
 	{StoreLost, "store away, nothing written", ofStore},
 	{AckLost, "store away, though it wrote", writes},
-	{CommitLost, "store away, nobody knows if it wrote: no", writes},
+	{CommitLost, "store away, commit in doubt, not written", writes},
 	{LeaseLapses, "two workers, one lease lapsed", portCall},
 	{Frozen, "worker frozen beyond its time to send", sends},
 	{SlowCode, "slow code after an answer", func(c *call) bool { return c.port == codePort }},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/semel-dev/semel"
@@ -56,6 +57,7 @@ type judged struct {
 	columns  map[string]Outcome // the worst
 	findings []finding          // bad ones
 	wanted   map[intention]string
+	steps    map[string]bool // that something is known of
 	stopped  string // why a run did not complete
 }
 
@@ -88,11 +90,7 @@ func (t *trial) judge(ctx context.Context) error {
 		}
 		t.found(t.verdict.wanted[i], f)
 	}
-	for _, step := range t.d.wanted {
-		if column := withoutItems(step); t.verdict.columns[column] == "" {
-			t.found(column, finding{step: step, outcome: Never}) // the code took another way, or did not come so far
-		}
-	}
+	t.unreached()
 	for _, f := range slices.Concat(t.world.faults, t.world.overwritten(), t.world.doubled()) {
 		outcome, column, step := Twice, runColumn, runColumn
 		if o, ok := ops[f.of]; ok {
@@ -114,6 +112,16 @@ func (t *trial) judge(ctx context.Context) error {
 	return nil
 }
 
+// unreached are steps that the code did not come to, or went around.
+func (t *trial) unreached() {
+	reached := maps.Clone(t.verdict.steps)
+	for _, step := range t.d.wanted {
+		if !reached[step] {
+			t.found(withoutItems(step), finding{step: step, outcome: Never})
+		}
+	}
+}
+
 // stopped takes note of a run that did not complete.
 func (t *trial) stopped(run *semel.Run) {
 	switch run.State {
@@ -133,6 +141,10 @@ func (t *trial) stopped(run *semel.Run) {
 }
 
 func (t *trial) found(column string, f finding) {
+	if t.verdict.steps == nil {
+		t.verdict.steps = map[string]bool{}
+	}
+	t.verdict.steps[f.step] = true
 	if worse(f.outcome, t.verdict.columns[column]) || t.verdict.columns[column] == "" {
 		t.verdict.columns[column] = f.outcome
 	}

@@ -305,6 +305,7 @@ func (n *naive) judge(context.Context) error {
 		t.verdict.wanted[i] = withoutItems(f.step)
 		t.found(t.verdict.wanted[i], f)
 	}
+	t.unreached()
 	seen := slices.Concat(t.world.faults, t.world.overwritten())
 	slices.SortStableFunc(seen, func(a, b fault) int {
 		return cmp.Or(cmp.Compare(a.of.scope, b.of.scope), cmp.Compare(a.of.key, b.of.key), cmp.Compare(a.why, b.why))

@@ -194,7 +194,7 @@ func (o Outcome) meaning() string {
 	case Never:
 		return "it did not happen, and the record says so"
 	case Held:
-		return "the run is held though nothing calls for it, as code is that asks for something else each time"
+		return "the run is held, though nothing that broke calls for it"
 	case Unknown:
 		return "nobody can know whether it happened: nothing is sent again, and a person is asked"
 	case Twice:

@@ -101,11 +101,11 @@ func TestProbeHidesTheSecretOfAConnection(t *testing.T) {
 func TestProbeHidesAnEscapedSecret(t *testing.T) {
 	const secret = "S/ecr+et-4711"
 	t.Setenv("PROBE_TOKEN", secret)
-	loud := ""
+	var loud strings.Builder
 	for _, r := range secret {
-		loud += fmt.Sprintf(`\u%04X`, r)
+		loud.WriteString(fmt.Sprintf(`\u%04X`, r))
 	}
-	for _, spelling := range []string{`S\/ecr+et-4711`, `S/ecr\u002Bet-4711`, loud} {
+	for _, spelling := range []string{`S\/ecr+et-4711`, `S/ecr\u002Bet-4711`, loud.String()} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = w.Write([]byte(`{"error":{"code":"` + spelling + `"},"id":"` + spelling + `"}`))
