@@ -9,7 +9,7 @@ RACY := $(wildcard engine store destination receive spool server sandbox drill s
 
 .PHONY: test
 test: install ## install what is missing, run all tests, compare the stores
-	go test -v ./... | awk -f .ci/report.awk
+	go test -timeout 20m -v ./... | awk -f .ci/report.awk
 
 .PHONY: install
 install: ## install PostgreSQL and what else the tests run, if missing
