@@ -58,7 +58,7 @@ type judged struct {
 	findings []finding          // bad ones
 	wanted   map[intention]string
 	steps    map[string]bool // that something is known of
-	stopped  string // why a run did not complete
+	stopped  string          // why a run did not complete
 }
 
 // judge counts effects in the world and compares them with the record.
