@@ -136,7 +136,7 @@ func (v *verdict) weigh(e *evidence, i Intention, c Claim) {
 		} else {
 			n.unknownNot++
 		}
-		v.explain(i, c, requests, proof, story)
+		v.explain(i, c, requests, proof, e.stopped(i.Run), story)
 	case "":
 		if i.Run != "" && len(effects)+len(requests) == 0 {
 			return // its run did not come so far
@@ -151,9 +151,22 @@ func (v *verdict) weigh(e *evidence, i Intention, c Claim) {
 	}
 }
 
+// stopped reports whether somebody asked the run with a key to stop, or one that
+// started it.
+func (e *evidence) stopped(run string) bool {
+	if run == "" {
+		return false
+	}
+	if slices.ContainsFunc(e.runs.asked, func(a Asked) bool { return a.Verb == "cancel" && a.Key == run }) {
+		return true
+	}
+	i := slices.IndexFunc(e.runs.records, func(r Record) bool { return r.Key == run })
+	return i >= 0 && e.runs.records[i].Parent != runID{} && e.stopped(e.runs.records[i].Parent.Key)
+}
+
 // explain asks why nobody can know. Only what the destination offers, and what
 // its own log shows, counts as an explanation.
-func (v *verdict) explain(i Intention, c Claim, requests []request, proof string, story func() string) {
+func (v *verdict) explain(i Intention, c Claim, requests []request, proof string, stopped bool, story func() string) {
 	why := ""
 	switch i.Protection {
 	case None:
@@ -171,6 +184,9 @@ func (v *verdict) explain(i Intention, c Claim, requests []request, proof string
 			why = "keyed: the destination keeps a 500 under the key and says no more"
 		}
 	case Lookup: // it can always be found out
+	}
+	if why == "" && stopped && i.Protection != Lookup {
+		why = "cancelled: nothing is sent again to find out, and the destination cannot be asked"
 	}
 	if proof != "" {
 		why = "boundary of law 7: a frozen worker's request came late"

@@ -14,6 +14,7 @@ type tale struct {
 	requests  []request
 	effects   []effect
 	freezes   []Freeze
+	asked     []Asked
 }
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -86,6 +87,18 @@ func TestVerdict(t *testing.T) {
 			Keyed, func(x *tale) { x.claim.State, x.claim.Next, x.claim.Why = "unknown", "person", "why" },
 			"k is unknown without need", 0,
 		},
+		"unknown, its run was cancelled": {Keyed, func(x *tale) {
+			x.claim.State, x.claim.Next, x.claim.Why = "unknown", "person", "why"
+			x.intention.Run, x.asked = "k", []Asked{{runID{"w", "k"}, "cancel"}}
+		}, "", 0},
+		"unknown, its run was paused": {Keyed, func(x *tale) {
+			x.claim.State, x.claim.Next, x.claim.Why = "unknown", "person", "why"
+			x.intention.Run, x.asked = "k", []Asked{{runID{"w", "k"}, "pause"}}
+		}, "k is unknown without need", 0},
+		"unknown, cancelled, but it can be looked up": {Lookup, func(x *tale) {
+			x.claim.State, x.claim.Next, x.claim.Why = "unknown", "person", "why"
+			x.intention.Run, x.asked = "k", []Asked{{runID{"w", "k"}, "cancel"}}
+		}, "k is unknown without need", 0},
 		"unknown, key honoured, its answer is 500 for ever": {Keyed, func(x *tale) {
 			x.claim.State, x.claim.Next, x.claim.Why = "unknown", "person", "why"
 			x.requests[0].Fault = "error_after"
@@ -134,6 +147,7 @@ func TestVerdict(t *testing.T) {
 				intentions: []Intention{x.intention}, freezes: x.freezes,
 				ledger: ledger{effects: map[string][]effect{}, requests: map[string][]request{"r": x.requests}},
 			}
+			e.runs.asked = x.asked
 			for _, one := range x.effects {
 				e.ledger.effects[one.Reference] = append(e.ledger.effects[one.Reference], one)
 			}
