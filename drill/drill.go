@@ -343,8 +343,9 @@ func (d *drill) progress() {
 
 // forget frees what only the trial itself needed.
 func (t *trial) forget() {
-	t.calls = slices.Clip(t.calls[:0])
-	t.store, t.player, t.world = nil, nil, nil
+	t.mu.Lock() // dead workers may still look at the clock
+	defer t.mu.Unlock()
+	t.calls = nil
 	if len(t.verdict.findings) == 0 {
 		t.story = nil
 	}
