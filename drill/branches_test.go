@@ -13,6 +13,7 @@ import (
 // Code that takes another way after a known failure, or when time is up, loses
 // nothing.
 func TestAnotherWayIsNoLoss(t *testing.T) {
+	unhurried(t)
 	charge, mail := action("charge", keyed), action("mail", bare)
 	for name, body := range map[string]func(semel.Context, order) error{
 		"a failure is dealt with": func(ctx semel.Context, o order) error {
@@ -43,11 +44,7 @@ func TestAnotherWayIsNoLoss(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			wf := semel.Workflow[order]{Name: "shop", Func: body}
-			pairs := 20
-			if testing.Short() {
-				return // the kind of step that it is about is drilled elsewhere
-			}
-			drill.Test(t, wf.Definition(), drill.Options{Input: order{ID: "o1"}, Pairs: pairs})
+			drill.Test(t, wf.Definition(), drill.Options{Input: order{ID: "o1"}, Pairs: 20})
 		})
 	}
 }

@@ -103,11 +103,9 @@ func tried() semel.Action[order, answer] {
 	return a
 }
 
-// M37: each wrong engine of mutants/drill.go fails one of these.
+// M38: each wrong engine of mutants/drill.go fails one of these.
 func TestCorpusSubjects(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too slow under the race detector; executed without -short")
-	}
+	unhurried(t)
 	for _, s := range subjects() {
 		t.Run(s.name, func(t *testing.T) {
 			began := time.Now()

@@ -19,13 +19,11 @@ type cell struct {
 	want  drill.Outcome
 }
 
-// M37: workflows that are wrong, each as people write them. Some the drill
+// M38: workflows that are wrong, each as people write them. Some the drill
 // shows, some Semel holds before anything happens twice, and some nobody can
 // see from here: those trust what the contract declares.
 func TestCorpusWorkflows(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too slow under the race detector; executed without -short")
-	}
+	unhurried(t)
 	var clock atomic.Int64 // of code that looks at its own
 	pay, wire := action("pay", bare), action("wire", bare)
 	set := func(name string) semel.Action[order, answer] {

@@ -161,6 +161,16 @@ end $$`
 	return err
 }
 
+// unhurried leaves a test to the run without -short, which executes it: hundreds
+// of databases take minutes under the race detector, and
+// TestEveryKindOfStepSurvivesEveryFault has a short form for that.
+func unhurried(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("hundreds of databases are too slow under the race detector; the run without -short executes it")
+	}
+}
+
 // M38: whatever breaks, nothing happens twice and nothing is lost.
 func TestEveryKindOfStepSurvivesEveryFault(t *testing.T) {
 	if testing.Short() { // many times slower under the race detector: one of each sort
