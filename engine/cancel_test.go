@@ -13,7 +13,7 @@ import (
 // request may never have arrived. Where another run waits for the same
 // operation, that one has its way.
 func TestCancelledRunHasNothingSentAgain(t *testing.T) {
-	for _, shared := range []bool{false, true} {
+	for _, shared := range []string{"", "and goes on", "and is cancelled, too"} {
 		eachStore(t, func(t *testing.T, open func() shifted) {
 			w := world{answer: func(n int, _ *semel.Send) (semel.Event, bool) {
 				if n == 1 {
@@ -30,17 +30,23 @@ func TestCancelledRunHasNothingSentAgain(t *testing.T) {
 			r := newRig(t, store, wf.Definition())
 			run := r.pass(r.start(wf.New("a", invoice{ID: "i"})).ID)
 			r.want(run, semel.RunWaiting, "unknown")
-			if shared {
-				r.want(r.pass(r.start(wf.New("b", invoice{ID: "i"})).ID), semel.RunWaiting, "unknown")
+			other := run
+			if shared != "" {
+				other = r.pass(r.start(wf.New("b", invoice{ID: "i"})).ID)
+				r.want(other, semel.RunWaiting, "unknown")
 			}
 			r.change(run.ID, semel.CancelRun)
 			r.want(r.pass(run.ID), semel.RunWaiting, "asked to stop")
+			if shared == "and is cancelled, too" {
+				r.change(other.ID, semel.CancelRun)
+				r.want(r.pass(other.ID), semel.RunCancelled, "")
+			}
 			for range 3 {
 				store.Shift(time.Hour)
 				run = r.pass(run.ID)
 			}
 			_, _, requests := w.total()
-			if shared {
+			if shared == "and goes on" {
 				r.want(run, semel.RunCancelled, "")
 				if requests != 2 || total(&w) != 1 {
 					t.Errorf("%d requests, %d effects: another run still wants it, so it is sent again", requests, total(&w))

@@ -86,15 +86,15 @@ func (x *execution) cancelled() semel.RunNext {
 	return n
 }
 
-// cancelOperations asks that nothing more is sent for what this run began, and
-// returns the waits for what may have been sent.
+// cancelOperations asks that nothing more is sent for what this run wanted, and
+// returns the waits for what may have been sent on its behalf.
 func (x *execution) cancelOperations() (open []semel.RunWait) {
 	x.mu.Lock()
 	records := maps.Clone(x.records)
 	x.mu.Unlock()
 	for path, r := range records {
 		o := r.Effect
-		if o == nil || o.Run != x.run.ID || o.State != semel.Unknown && o.State != semel.InProgress {
+		if o == nil || o.Run == (semel.ID{}) || o.State != semel.Unknown && o.State != semel.InProgress {
 			continue
 		}
 		if asked, err := x.cancelOperation(o); err != nil {
@@ -102,7 +102,7 @@ func (x *execution) cancelOperations() (open []semel.RunWait) {
 		} else {
 			o = &asked
 		}
-		if o.State == semel.Unknown || o.State == semel.InProgress {
+		if o.Run == x.run.ID && (o.State == semel.Unknown || o.State == semel.InProgress) {
 			open = append(open, x.operationWait(path, o))
 		}
 	}
@@ -110,11 +110,16 @@ func (x *execution) cancelOperations() (open []semel.RunWait) {
 	return open
 }
 
-// cancelOperation asks an operation to stop, unless another run waits for it,
-// and returns it as it is then.
+// cancelOperation asks an operation to stop, unless the run that began it or
+// another that waits for it goes on, and returns it as it is then.
 func (x *execution) cancelOperation(o *semel.Operation) (semel.Operation, error) {
 	if o.Cancel {
 		return *o, nil
+	}
+	if o.Run != x.run.ID {
+		if began, err := x.w.runs.LoadRun(x.ctx, o.Run); err != nil || !began.Cancel {
+			return *o, err
+		}
 	}
 	for other, err := range x.w.runs.ListRuns(x.ctx, semel.RunFilter{WaitsFor: o.ID}) {
 		if err != nil {
