@@ -121,6 +121,26 @@ var ofRuns = []mutant{
 		"./store/postgres", "TestConformanceRuns/(Events|EventLimit|WakeRace)$",
 	},
 	{
+		"PostgreSQL commits a batch in no order", "store/postgres/group.go",
+		"slices.SortFunc(batch, inOrder)", "_ = slices.Clone(batch)",
+		"./store/postgres", "TestBatchesDoNotDeadlock/susp",
+	},
+	{
+		"PostgreSQL locks one of several operations after another", "store/postgres/group.go",
+		"locks := together(requests); len(locks) > 0", "locks := together(requests); len(locks) < 0",
+		"./store/postgres", "TestBatchesDoNotDeadlock/susp",
+	},
+	{
+		"PostgreSQL renews leases while it waits for others", "store/postgres/run_claim.go",
+		`fences, lease, " skip locked")`, `fences, lease, "")`,
+		"./store/postgres", "TestBatchesDoNotDeadlock/renewals",
+	},
+	{
+		"PostgreSQL wakes nobody for a batch", "store/postgres/group.go",
+		"if s.wakes != (semel.ID{}) {", "if s.refused != nil {",
+		"./store/postgres", "TestConformanceRuns/WakeOperation|TestNoLostWakeUp/operation",
+	},
+	{
 		"SQLite takes the end of an older attempt", "store/sqlite/run_commit.go",
 		"where id = ?\n\t\tand attempt = ?", "where id = ?\n\t\tand 0 < ?",
 		"./store/sqlite", "TestConformanceRuns/RunFence",

@@ -115,7 +115,8 @@ func (s *Store) Commit(ctx context.Context, c semel.Change) (semel.Operation, er
 }
 
 func (s *Store) commit(ctx context.Context, c semel.Change, statements []statement) (semel.Operation, error) {
-	r := &request{scope: c.After.Scope, key: c.After.Key, statements: statements}
+	r := &request{statements: statements}
+	r.orderBy(c)
 	if err := s.group.do(ctx, r); err != nil {
 		return semel.Operation{}, fmt.Errorf("operation %s: %w", c.After.ID, err)
 	}
@@ -136,7 +137,7 @@ func (s *Store) answer(ctx context.Context, c semel.Change, g guard, made statem
 	if encodeErr != nil {
 		return o, encodeErr
 	}
-	return s.commit(ctx, c, s.later(c, event, s.offset())) // a run waits for it, if nothing else
+	return s.commit(ctx, c, []statement{s.later(c, event, s.offset())}) // a run waits for it, if nothing else
 }
 
 // changing is the statements that make c durable. The first one answers.
@@ -158,23 +159,23 @@ func (s *Store) changing(ctx context.Context, c semel.Change, g guard) ([]statem
 	if c.Event.Kind == semel.EvExpired {
 		return s.expire(ctx, c, changeArgs(c, event, offset))
 	}
-	statements := s.later(c, event, offset)
-	if change := &statements[0]; c.Event.Kind == semel.EvClaimed {
+	change := s.later(c, event, offset)
+	if c.Event.Kind == semel.EvClaimed {
 		change.claim = true
 		if g.needed(c) {
 			change.sql, change.args = guardedOf[change.sql], append(change.args, g.args(c)...)
 		}
 	}
-	return statements, nil
+	return []statement{change}, nil
 }
 
-// later is the statements of a change after the first claim.
-func (s *Store) later(c semel.Change, event []byte, offset time.Duration) []statement {
-	change := statement{sql: laterEvent, args: changeArgs(c, event, offset)}
+// later is the statement of a change after the first claim.
+func (s *Store) later(c semel.Change, event []byte, offset time.Duration) statement {
+	change := statement{sql: laterEvent, args: changeArgs(c, event, offset), wakes: c.After.ID}
 	if c.Before.Version == 1 {
 		change.sql = secondEvent
 	}
-	return []statement{change, s.waking(semel.WaitOperation, c.After.ID)}
+	return change
 }
 
 // changeArgs are the arguments of changeOperation.
@@ -310,6 +311,7 @@ where o.id = $1::uuid
   and o.lease_until > ` + at + `
 returning o.lease_until, o.cancel`
 	r := only(statement{sql: update, args: []any{[16]byte(id), attempt, micros(lease), s.offset()}})
+	r.locks = []semel.ID{id}
 	if err := s.group.do(ctx, r); err != nil {
 		return semel.Renewal{}, fmt.Errorf("renew the lease of operation %s: %w", id, err)
 	}

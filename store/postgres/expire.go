@@ -127,13 +127,13 @@ where e.operation_id = $1::uuid
 		case err != nil:
 			return nil, err
 		case i == 1:
-			statements[0] = statement{sql: expiry, args: append(args, bare)}
+			statements[0] = statement{sql: expiry, args: append(args, bare), wakes: c.After.ID}
 		case i > 1 && len(bare) != len(ev.Data):
 			rewritten := []any{[16]byte(c.After.ID), i + 1, [16]byte(c.Token), bare, c.Before.Version + 1}
 			statements = append(statements, statement{sql: rewrite, args: rewritten, exec: true})
 		}
 	}
-	return append(statements, s.waking(semel.WaitOperation, c.After.ID)), nil
+	return statements, nil
 }
 
 // withoutAnswer drops the body of the answer that an event carries. The

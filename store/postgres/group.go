@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,8 +16,9 @@ import (
 // request is what one caller has committed in one transaction, and then the
 // answer.
 type request struct {
-	scope      semel.Scope // scope and key order the requests of a batch
+	scope      semel.Scope // of what is claimed or started
 	key        semel.Key
+	locks      []semel.ID // operations that are there already
 	statements []statement
 
 	taken atomic.Bool // by a committer, or by its own caller who gave up
@@ -32,8 +32,9 @@ type request struct {
 type statement struct {
 	sql   string
 	args  []any
-	claim bool // refused where the server may lack claims
-	exec  bool // returns nothing
+	claim bool     // refused where the server may lack claims
+	exec  bool     // returns nothing
+	wakes semel.ID // the operation whose waiters it wakes
 
 	// The answer.
 	found   bool
@@ -51,6 +52,7 @@ type group struct {
 	server   *server
 	most     int
 	patience time.Duration
+	offset   func() time.Duration // of the store's clock
 	queue    chan *request
 	wg       sync.WaitGroup
 	pace     pace
@@ -67,8 +69,8 @@ const grace = time.Second
 // queued is how many requests may wait before callers wait to wait.
 const queued = 4096
 
-func newGroup(server *server, most int, patience time.Duration) *group {
-	g := &group{server: server, most: most, patience: patience, queue: make(chan *request, queued)}
+func newGroup(server *server, most int, patience time.Duration, offset func() time.Duration) *group {
+	g := &group{server: server, most: most, patience: patience, offset: offset, queue: make(chan *request, queued)}
 	g.running.Store(1)
 	g.wg.Go(func() { g.commit(true) })
 	return g
@@ -191,12 +193,7 @@ type committer struct {
 
 // run brings every request of the batch to its answer.
 func (c *committer) run(batch []*request) {
-	slices.SortFunc(batch, func(a, b *request) int {
-		if n := strings.Compare(string(a.scope), string(b.scope)); n != 0 {
-			return n
-		}
-		return strings.Compare(string(a.key), string(b.key))
-	})
+	slices.SortFunc(batch, inOrder)
 	c.settle(batch, time.Now().Add(c.group.patience))
 }
 
@@ -317,22 +314,38 @@ func (c *committer) send(ctx context.Context, requests []*request) (failed int, 
 	if c.group.server.pooled.Load() {
 		batch.Queue("select set_config('synchronous_commit', 'on', true)")
 	}
+	if locks := together(requests); len(locks) > 0 {
+		batch.Queue(lockAll, locks)
+	}
+	before := batch.Len()
+	var woken [][16]byte
 	for _, r := range requests {
 		for i := range r.statements {
-			if s := &r.statements[i]; s.refused == nil {
-				batch.Queue(s.sql, s.args...)
+			s := &r.statements[i]
+			if s.refused != nil {
+				continue
+			}
+			batch.Queue(s.sql, s.args...)
+			if s.wakes != (semel.ID{}) {
+				woken = append(woken, s.wakes)
 			}
 		}
 	}
+	if woken != nil {
+		batch.Queue(wakeForOperations, c.group.offset(), woken)
+	}
 	results := c.conn.SendBatch(ctx, &batch)
 	failed, err = -1, nil
-	if c.group.server.pooled.Load() {
+	for i := 0; i < before && err == nil; i++ {
 		_, err = results.Exec()
 	}
 	for i := 0; i < len(requests) && err == nil; i++ {
 		if err = requests[i].read(results); err != nil {
 			failed = i
 		}
+	}
+	if woken != nil && err == nil {
+		_, err = results.Exec()
 	}
 	// The server commits before it lets Close return.
 	if closed := results.Close(); err == nil {

@@ -115,27 +115,56 @@ func split(workflows []semel.WorkflowRef) (names []string, versions []int) {
 	return names, versions
 }
 
-// RenewRuns extends leases; see semel.Runs.
+// RenewRuns extends leases; see semel.Runs. It holds no lock while it waits for
+// another: runs that somebody else has locked, as their own commits do, follow
+// one by one.
 func (s *Store) RenewRuns(ctx context.Context, fences []semel.RunFence, lease time.Duration) ([]semel.Run, error) {
-	const update = `
+	if len(fences) == 0 {
+		return nil, nil
+	}
+	runs, err := s.renew(ctx, fences, lease, " skip locked")
+	if err != nil {
+		return nil, err
+	}
+	renewed := make(map[semel.ID]bool, len(runs))
+	for i := range runs {
+		renewed[runs[i].ID] = true
+	}
+	for _, f := range fences {
+		if renewed[f.Run] {
+			continue
+		}
+		late, err := s.renew(ctx, []semel.RunFence{f}, lease, "")
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, late...)
+	}
+	return runs, nil
+}
+
+func (s *Store) renew(ctx context.Context, fences []semel.RunFence, lease time.Duration, locked string) (runs []semel.Run, err error) {
+	update := `
+with held as materialized (
+  select id
+  from semel.run
+  where id = any($1::uuid[])
+  for no key update` + locked + `
+)
 update semel.run as r
 set
   lease_until = greatest(r.lease_until, ` + runAt + ` + $3::interval),
   due_at = greatest(r.lease_until, ` + runAt + ` + $3::interval)
-from (select clock_timestamp() + $4::interval as now) as clock
-where r.id = any($1::uuid[])
+from held, (select clock_timestamp() + $4::interval as now) as clock
+where r.id = held.id
   and r.attempt = ($2::integer[])[array_position($1::uuid[], r.id)]` + held + `
   and r.lease_until > clock.now
 returning ` + runColumns
-	if len(fences) == 0 {
-		return nil, nil
-	}
 	ids, attempts := make([][16]byte, len(fences)), make([]int, len(fences))
 	for i, f := range fences {
 		ids[i], attempts[i] = f.Run, f.Attempt
 	}
-	var runs []semel.Run
-	err := s.transact(ctx, "renew leases", func(tx pgx.Tx, _ bool) error {
+	err = s.transact(ctx, "renew leases", func(tx pgx.Tx, _ bool) error {
 		rows, err := tx.Query(ctx, update, ids, attempts, micros(lease), s.offset())
 		if err != nil {
 			return err

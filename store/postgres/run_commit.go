@@ -46,7 +46,7 @@ func (s *Store) parts(ctx context.Context, c semel.RunCommit) *parts {
 			p.out.OutcomeErr = err
 		} else {
 			p.outcome = add(statements...)
-			p.request.scope, p.request.key = c.Outcome.After.Scope, c.Outcome.After.Key
+			p.request.orderBy(*c.Outcome)
 		}
 	}
 	for _, rec := range c.Steps {
@@ -60,7 +60,7 @@ func (s *Store) parts(ctx context.Context, c semel.RunCommit) *parts {
 			p.out.ClaimErr = err
 		} else {
 			p.claim = add(statements...)
-			p.request.scope, p.request.key = c.Claim.After.Scope, c.Claim.After.Key
+			p.request.orderBy(*c.Claim)
 		}
 	}
 	switch {
@@ -68,8 +68,11 @@ func (s *Store) parts(ctx context.Context, c semel.RunCommit) *parts {
 	case !known(c.Next.State):
 		p.out.RunErr = &semel.InputError{Field: "run state", Problem: fmt.Sprintf("is %q", c.Next.State), Hint: "use one of the states"}
 	case !alone(c.Next):
-		before, statements := s.ending(c.RunFence, c.Next)
-		add(before...)
+		watched, statements := s.ending(c.RunFence, c.Next)
+		for _, id := range watched {
+			add(statement{sql: watch, args: []any{[16]byte(id)}, exec: true})
+		}
+		p.request.locks = append(p.request.locks, watched...)
 		p.next = add(statements...)
 	}
 	return p

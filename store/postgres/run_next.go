@@ -123,8 +123,8 @@ set watched = true
 where id = $1::uuid`
 
 // ending is the statements of an end that may share a transaction with others,
-// and those that go before it.
-func (s *Store) ending(f semel.RunFence, n *semel.RunNext) (before, statements []statement) {
+// and the operations to watch before it.
+func (s *Store) ending(f semel.RunFence, n *semel.RunNext) (watched []semel.ID, statements []statement) {
 	offset := s.offset()
 	if n.State == semel.RunCompleted && f.Attempt == 1 && n.Reason == "" && !n.Stopped && offset == 0 {
 		return nil, []statement{{sql: firstEnd, args: []any{[16]byte(f.Run), n.Result, n.Done, n.Total}}}
@@ -141,13 +141,13 @@ func (s *Store) ending(f semel.RunFence, n *semel.RunNext) (before, statements [
 	statements = []statement{next}
 	for _, w := range waits {
 		if w.Kind == semel.WaitOperation {
-			before = append(before, statement{sql: watch, args: []any{[16]byte(w.Target)}, exec: true})
+			watched = append(watched, w.Target)
 		}
 	}
-	if len(before) > 0 {
+	if len(watched) > 0 {
 		statements = append(statements, statement{sql: lookAgain, args: []any{[16]byte(f.Run), f.Attempt}, exec: true})
 	}
-	return before, statements
+	return watched, statements
 }
 
 // alone reports whether an end needs a transaction of its own, because it locks

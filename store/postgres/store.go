@@ -86,7 +86,7 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 		s.disconnect()
 		return nil, unavailable("read the clock", err)
 	}
-	s.group = newGroup(server, opts.Committers, opts.Patience)
+	s.group = newGroup(server, opts.Committers, opts.Patience, s.offset)
 	return s, nil
 }
 
