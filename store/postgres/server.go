@@ -24,7 +24,7 @@ var session = map[string]string{
 	"synchronous_commit":            "on",
 	"default_transaction_isolation": "read committed",
 	"lock_timeout":                  "1500ms", // more than deadlock_timeout, 1s by default: one of two that wait for each other is told so
-	"enable_seqscan":                "off", // a plan made while a table was small must not walk it when it is large
+	"enable_seqscan":                "off",    // a plan made while a table was small must not walk it when it is large
 	"plan_cache_mode":               "force_generic_plan",
 	"jit":                           "off", // compiling a plan that enable_seqscan makes look costly takes 0.2 s
 	"application_name":              "semel",
