@@ -116,7 +116,7 @@ func (s *Store) Commit(ctx context.Context, c semel.Change) (semel.Operation, er
 
 func (s *Store) commit(ctx context.Context, c semel.Change, statements []statement) (semel.Operation, error) {
 	r := &request{statements: statements}
-	r.orderBy(c)
+	r.claims(c, nil)
 	if err := s.group.do(ctx, r); err != nil {
 		return semel.Operation{}, fmt.Errorf("operation %s: %w", c.After.ID, err)
 	}
@@ -154,7 +154,7 @@ func (s *Store) changing(ctx context.Context, c semel.Change, g guard) ([]statem
 	}
 	offset := s.offset()
 	if offset == 0 && completes(c) {
-		return []statement{{sql: completion, args: []any{[16]byte(c.After.ID), event, [16]byte(c.Token)}}}, nil
+		return []statement{{there: c.After.ID, sql: completion, args: []any{[16]byte(c.After.ID), event, [16]byte(c.Token)}}}, nil
 	}
 	if c.Event.Kind == semel.EvExpired {
 		return s.expire(ctx, c, changeArgs(c, event, offset))
@@ -171,7 +171,7 @@ func (s *Store) changing(ctx context.Context, c semel.Change, g guard) ([]statem
 
 // later is the statement of a change after the first claim.
 func (s *Store) later(c semel.Change, event []byte, offset time.Duration) statement {
-	change := statement{sql: laterEvent, args: changeArgs(c, event, offset), wakes: c.After.ID}
+	change := statement{sql: laterEvent, args: changeArgs(c, event, offset), there: c.After.ID, wakes: true}
 	if c.Before.Version == 1 {
 		change.sql = secondEvent
 	}
@@ -310,8 +310,7 @@ where o.id = $1::uuid
   and o.state = 'in_progress'
   and o.lease_until > ` + at + `
 returning o.lease_until, o.cancel`
-	r := only(statement{sql: update, args: []any{[16]byte(id), attempt, micros(lease), s.offset()}})
-	r.locks = []semel.ID{id}
+	r := only(statement{there: id, sql: update, args: []any{[16]byte(id), attempt, micros(lease), s.offset()}})
 	if err := s.group.do(ctx, r); err != nil {
 		return semel.Renewal{}, fmt.Errorf("renew the lease of operation %s: %w", id, err)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -22,6 +24,8 @@ func (s *Store) Register(ctx context.Context, definitions []semel.WorkflowDefini
 			seen[sch.Name] = true
 		}
 	}
+	definitions = slices.Clone(definitions)
+	slices.SortStableFunc(definitions, func(a, b semel.WorkflowDefinition) int { return strings.Compare(a.Name, b.Name) }) // others lock them in the same order
 	return s.transact(ctx, "register workflows", func(tx pgx.Tx, _ bool) error {
 		now, err := s.clockOf(ctx, tx)
 		if err != nil {

@@ -167,12 +167,20 @@ where id >= $1::uuid
 // sweepTo gives first claims minted before to, and still in progress, a due_at.
 func (s *Store) sweepTo(ctx context.Context, swept, to time.Time) error {
 	const update = `
-update semel.operation
-set due_at = lease_until
-where id >= $1::uuid
-  and id < $2::uuid
-  and state = 'in_progress'
-  and due_at is null`
+with late as materialized (
+  select id
+  from semel.operation
+  where id >= $1::uuid
+    and id < $2::uuid
+    and state = 'in_progress'
+    and due_at is null
+  order by id
+  for no key update
+)
+update semel.operation as o
+set due_at = o.lease_until
+from late
+where o.id = late.id`
 	const move = `
 update semel.store
 set swept = greatest(swept, $1::timestamptz)`

@@ -87,16 +87,13 @@ select not exists (
 	return existing, err
 }
 
-// deliver wakes the runs that wait for e and starts those that it triggers. The
+// deliver starts the runs that e triggers and wakes those that wait for it. The
 // lock of the event is held.
 func (s *Store) deliver(ctx context.Context, tx pgx.Tx, e sent) error {
 	const started = `
 insert into semel.event_started (event_id, run_id)
 values ($1::uuid, $2::uuid)
 on conflict do nothing`
-	if _, err := tx.Exec(ctx, wakeForEvent, s.offset(), e.Name, e.Match); err != nil {
-		return err
-	}
 	news, err := s.triggered(ctx, tx, e.InboxEvent)
 	if err != nil {
 		return err
@@ -117,7 +114,8 @@ on conflict do nothing`
 			return err
 		}
 	}
-	return nil
+	_, err = tx.Exec(ctx, wakeForEvent, s.offset(), e.Name, e.Match)
+	return err
 }
 
 // triggered is the runs that e starts.

@@ -127,7 +127,7 @@ where e.operation_id = $1::uuid
 		case err != nil:
 			return nil, err
 		case i == 1:
-			statements[0] = statement{sql: expiry, args: append(args, bare), wakes: c.After.ID}
+			statements[0] = statement{sql: expiry, args: append(args, bare), there: c.After.ID, wakes: true}
 		case i > 1 && len(bare) != len(ev.Data):
 			rewritten := []any{[16]byte(c.After.ID), i + 1, [16]byte(c.Token), bare, c.Before.Version + 1}
 			statements = append(statements, statement{sql: rewrite, args: rewritten, exec: true})

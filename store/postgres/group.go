@@ -18,7 +18,7 @@ import (
 type request struct {
 	scope      semel.Scope // of what is claimed or started
 	key        semel.Key
-	locks      []semel.ID // operations that are there already
+	run        semel.ID // that is changed
 	statements []statement
 
 	taken atomic.Bool // by a committer, or by its own caller who gave up
@@ -34,7 +34,8 @@ type statement struct {
 	args  []any
 	claim bool     // refused where the server may lack claims
 	exec  bool     // returns nothing
-	wakes semel.ID // the operation whose waiters it wakes
+	there semel.ID // the operation that it locks, or whose claim it precedes; zero for none that is there
+	wakes bool     // who waits for that operation
 
 	// The answer.
 	found   bool
@@ -193,7 +194,7 @@ type committer struct {
 
 // run brings every request of the batch to its answer.
 func (c *committer) run(batch []*request) {
-	slices.SortFunc(batch, inOrder)
+	slices.SortFunc(batch, byPlace)
 	c.settle(batch, time.Now().Add(c.group.patience))
 }
 
@@ -314,21 +315,13 @@ func (c *committer) send(ctx context.Context, requests []*request) (failed int, 
 	if c.group.server.pooled.Load() {
 		batch.Queue("select set_config('synchronous_commit', 'on', true)")
 	}
-	if locks := together(requests); len(locks) > 0 {
-		batch.Queue(lockAll, locks)
-	}
 	before := batch.Len()
+	statements := inOrder(requests)
 	var woken [][16]byte
-	for _, r := range requests {
-		for i := range r.statements {
-			s := &r.statements[i]
-			if s.refused != nil {
-				continue
-			}
-			batch.Queue(s.sql, s.args...)
-			if s.wakes != (semel.ID{}) {
-				woken = append(woken, s.wakes)
-			}
+	for _, s := range statements {
+		batch.Queue(s.sql, s.args...)
+		if s.wakes {
+			woken = append(woken, s.there)
 		}
 	}
 	if woken != nil {
@@ -339,9 +332,9 @@ func (c *committer) send(ctx context.Context, requests []*request) (failed int, 
 	for i := 0; i < before && err == nil; i++ {
 		_, err = results.Exec()
 	}
-	for i := 0; i < len(requests) && err == nil; i++ {
-		if err = requests[i].read(results); err != nil {
-			failed = i
+	for i := 0; i < len(statements) && err == nil; i++ {
+		if err = statements[i].read(results); err != nil {
+			failed = statements[i].request
 		}
 	}
 	if woken != nil && err == nil {
@@ -352,19 +345,6 @@ func (c *committer) send(ctx context.Context, requests []*request) (failed int, 
 		err = closed
 	}
 	return failed, err
-}
-
-func (r *request) read(results pgx.BatchResults) error {
-	for i := range r.statements {
-		s := &r.statements[i]
-		if s.refused != nil {
-			continue
-		}
-		if err := s.read(results); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (s *statement) read(results pgx.BatchResults) error {

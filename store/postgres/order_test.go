@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -65,6 +66,145 @@ func TestBatchesDoNotDeadlock(t *testing.T) {
 			}
 			close(done)
 			steps.Wait()
+		},
+		"outcomes before claims, and suspensions": func(t *testing.T, s, other *postgres.Store) {
+			for range 20 {
+				var ready, both sync.WaitGroup
+				goOn, wait, effects := make([]semel.Run, many), make([]semel.Run, many), make([]semel.Operation, many)
+				for i := range many {
+					ready.Go(func() {
+						goOn[i], wait[i], effects[i] = begun(t, s, "billing"), begun(t, s, "billing"), commit(t, s, claimOf(t, time.Now()))
+					})
+				}
+				ready.Wait()
+				for i := range many {
+					outcome := confirmationOf(t, effects[i])
+					both.Go(func() {
+						commitRun(t, s, semel.RunCommit{RunFence: fenceOf(goOn[i]), Outcome: &outcome, Claim: stepClaimOf(t, goOn[i], "next")})
+					})
+					both.Go(func() {
+						commitRun(t, other, semel.RunCommit{RunFence: fenceOf(wait[i]), Next: ends(semel.RunWaiting, waitFor(effects[i]))})
+					})
+				}
+				both.Wait()
+			}
+		},
+		"children at work, and parents that suspend": func(t *testing.T, s, other *postgres.Store) {
+			for range 10 {
+				var ready, all sync.WaitGroup
+				children := make([]semel.Run, many)
+				for i := range many {
+					ready.Go(func() { children[i] = begun(t, s, "child") })
+				}
+				ready.Wait()
+				waits := make([]semel.RunWait, many)
+				for i, c := range children {
+					waits[i] = semel.RunWait{Path: "child", Kind: semel.WaitRun, Target: c.ID}
+				}
+				suspendParent := func() {
+					commitRun(t, other, semel.RunCommit{RunFence: fenceOf(begun(t, other, "parent")), Next: ends(semel.RunWaiting, waits...)})
+				}
+				suspendParent() // the first one that waits for a child writes that down
+				for _, c := range children {
+					all.Go(func() {
+						for range 5 {
+							commitRun(t, s, semel.RunCommit{RunFence: fenceOf(c), Steps: []semel.StepRecord{{Path: "now", Kind: semel.StepValue, What: "now"}}})
+						}
+						commitRun(t, s, semel.RunCommit{RunFence: fenceOf(c), Next: &semel.RunNext{State: semel.RunWaiting, DueAt: time.Now().Add(time.Hour)}})
+					})
+				}
+				for range 8 {
+					all.Go(suspendParent)
+				}
+				all.Wait()
+			}
+		},
+		"two parents that start the same children": func(t *testing.T, s, other *postgres.Store) {
+			for range 5 {
+				var all sync.WaitGroup
+				for range many {
+					one, two := newRun("child"), newRun("child")
+					a := semel.RunWait{Path: "a", Kind: semel.WaitRun, Child: &one}
+					b := semel.RunWait{Path: "b", Kind: semel.WaitRun, Child: &two}
+					suspendParent := func(s *postgres.Store, waits ...semel.RunWait) {
+						commitRun(t, s, semel.RunCommit{RunFence: fenceOf(begun(t, s, "parent")), Next: ends(semel.RunWaiting, waits...)})
+					}
+					all.Go(func() { suspendParent(s, a, b) })
+					all.Go(func() { suspendParent(other, b, a) })
+				}
+				all.Wait()
+			}
+		},
+		"an event for parents and children, and children that are cancelled": func(t *testing.T, s, other *postgres.Store) {
+			for range 10 {
+				var ready, all sync.WaitGroup
+				children := make([]semel.Run, many)
+				events := make([]semel.InboxEvent, many)
+				for i := range many {
+					ready.Go(func() {
+						parent, child := begun(t, s, "parent"), begun(t, s, "child")
+						e := semel.InboxEvent{ID: child.ID.String(), Name: "paid", Match: child.ID.String()}
+						paid := semel.RunWait{Path: "paid", Kind: semel.WaitEvent, Event: e.Name, Match: e.Match}
+						commitRun(t, s, semel.RunCommit{RunFence: fenceOf(child), Next: ends(semel.RunWaiting, paid)})
+						of := semel.RunWait{Path: "child", Kind: semel.WaitRun, Target: child.ID}
+						commitRun(t, s, semel.RunCommit{RunFence: fenceOf(parent), Next: ends(semel.RunWaiting, of, paid)})
+						children[i], events[i] = child, e
+					})
+				}
+				ready.Wait()
+				for i := range many {
+					all.Go(func() {
+						if _, err := s.Send(t.Context(), events[i]); err != nil {
+							t.Error(err)
+						}
+					})
+					all.Go(func() {
+						if _, err := other.ChangeRun(t.Context(), children[i].ID, semel.RunCommand{Verb: semel.CancelRun, By: "anna"}); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				all.Wait()
+			}
+		},
+		"workers that register": func(t *testing.T, s, other *postgres.Store) {
+			var forth, back []semel.WorkflowDefinition
+			for i := range many {
+				d := semel.WorkflowDefinition{Name: fmt.Sprintf("billing_%02d", i), Version: 1}
+				forth, back = append(forth, d), append([]semel.WorkflowDefinition{d}, back...)
+			}
+			var both sync.WaitGroup
+			for s, definitions := range map[*postgres.Store][]semel.WorkflowDefinition{s: forth, other: back} {
+				both.Go(func() {
+					for range 20 {
+						if err := s.Register(t.Context(), definitions); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			both.Wait()
+		},
+		"the sweep and outcomes": func(t *testing.T, s, other *postgres.Store) {
+			other.Shift(2 * time.Minute)
+			for range 5 {
+				var ready, all sync.WaitGroup
+				effects := make([]semel.Operation, 10*many)
+				for i := range effects {
+					ready.Go(func() { effects[i] = commit(t, s, claimOf(t, time.Now().Add(-time.Duration(i%800)*time.Millisecond))) })
+				}
+				ready.Wait()
+				for _, o := range effects {
+					all.Go(func() { commit(t, s, confirmationOf(t, o)) })
+				}
+				all.Go(func() {
+					if _, err := other.Due(t.Context(), 1); err != nil {
+						t.Error(err)
+					}
+				})
+				all.Wait()
+				other.Shift(2 * time.Second) // it sweeps again
+			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -34,7 +34,7 @@ type parts struct {
 }
 
 func (s *Store) parts(ctx context.Context, c semel.RunCommit) *parts {
-	p := &parts{outcome: -1, steps: -1, claim: -1, next: -1}
+	p := &parts{request: request{run: c.Run}, outcome: -1, steps: -1, claim: -1, next: -1}
 	add := func(statements ...statement) (first int) {
 		first = len(p.request.statements)
 		p.request.statements = append(p.request.statements, statements...)
@@ -46,7 +46,6 @@ func (s *Store) parts(ctx context.Context, c semel.RunCommit) *parts {
 			p.out.OutcomeErr = err
 		} else {
 			p.outcome = add(statements...)
-			p.request.orderBy(*c.Outcome)
 		}
 	}
 	for _, rec := range c.Steps {
@@ -60,7 +59,7 @@ func (s *Store) parts(ctx context.Context, c semel.RunCommit) *parts {
 			p.out.ClaimErr = err
 		} else {
 			p.claim = add(statements...)
-			p.request.orderBy(*c.Claim)
+			p.request.claims(*c.Claim, p.request.statements[:p.claim])
 		}
 	}
 	switch {
@@ -70,9 +69,8 @@ func (s *Store) parts(ctx context.Context, c semel.RunCommit) *parts {
 	case !alone(c.Next):
 		watched, statements := s.ending(c.RunFence, c.Next)
 		for _, id := range watched {
-			add(statement{sql: watch, args: []any{[16]byte(id)}, exec: true})
+			add(statement{there: id, sql: watch, args: []any{[16]byte(id)}, exec: true})
 		}
-		p.request.locks = append(p.request.locks, watched...)
 		p.next = add(statements...)
 	}
 	return p

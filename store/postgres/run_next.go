@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -213,7 +212,7 @@ where id = $1::uuid
 		batch.Queue(tie, [16]byte(f.Run))
 	}
 	batch.Queue(lookAgain, [16]byte(f.Run), f.Attempt)
-	return tx.SendBatch(ctx, &batch).Close()
+	return sendAll(ctx, tx, &batch)
 }
 
 // release lets go of what hangs on a run that has ended.
@@ -256,49 +255,80 @@ func ended(r *semel.Run, f semel.RunFence, n *semel.RunNext) error {
 	return &lostError{f}
 }
 
-// lockWaits locks what the waits are for, and creates what they ask for.
+// lockWaits locks what the waits are for, and creates what they ask for; see
+// order.go. A run that is waited for already is kept from ending, and no more.
 func (s *Store) lockWaits(ctx context.Context, tx pgx.Tx, f semel.RunFence, waits []semel.RunWait) error {
-	if err := lockEvents(ctx, tx, waits); err != nil {
-		return err
-	}
-	var targets []*semel.RunWait
-	for i := range waits {
-		w := &waits[i]
-		switch w.Kind {
-		case semel.WaitApproval:
-			if err := s.standing(ctx, tx, f, w); err != nil {
-				return err
-			}
-		case semel.WaitRun:
-			if err := s.startChild(ctx, tx, f, w); err != nil {
-				return err
-			}
-		case semel.WaitOperation:
-		case semel.WaitTime, semel.WaitEvent, semel.WaitPerson:
-			continue
-		}
-		targets = append(targets, w)
-	}
-	slices.SortFunc(targets, func(a, b *semel.RunWait) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), bytes.Compare(a.Target[:], b.Target[:]))
-	})
 	const lockApproval = `
 select from semel.approval
 where id = $1::uuid
 for no key update`
-	const tieRun = `
+	const tie = `
 update semel.run
 set tied = true
-where id = $1::uuid`
-	var batch pgx.Batch
-	for _, w := range targets {
-		sql := map[semel.WaitKind]string{semel.WaitApproval: lockApproval, semel.WaitRun: tieRun, semel.WaitOperation: watch}[w.Kind]
-		batch.Queue(sql, [16]byte(w.Target))
+where id = $1::uuid
+  and not tied`
+	const keep = `
+select from semel.run
+where id = $1::uuid
+for share`
+	if err := lockEvents(ctx, tx, waits); err != nil {
+		return err
 	}
+	var operations, approvals, runs []*semel.RunWait
+	for i := range waits {
+		w := &waits[i]
+		switch w.Kind {
+		case semel.WaitOperation:
+			operations = append(operations, w)
+		case semel.WaitApproval:
+			if err := s.standing(ctx, tx, f, w); err != nil {
+				return err
+			}
+			approvals = append(approvals, w)
+		case semel.WaitRun:
+			runs = append(runs, w)
+		case semel.WaitTime, semel.WaitEvent, semel.WaitPerson:
+		}
+	}
+	oldestFirst := func(a, b *semel.RunWait) int { return newestFirst(b.Target, a.Target) }
+	slices.SortFunc(operations, oldestFirst)
+	slices.SortFunc(approvals, oldestFirst)
+	var first, then pgx.Batch
+	for _, w := range operations {
+		first.Queue(watch, [16]byte(w.Target))
+	}
+	for _, w := range approvals {
+		first.Queue(lockApproval, [16]byte(w.Target))
+	}
+	if err := sendAll(ctx, tx, &first); err != nil {
+		return err
+	}
+	slices.SortFunc(runs, byChild)
+	for _, w := range runs {
+		if err := s.startChild(ctx, tx, f, w); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(runs, func(a, b *semel.RunWait) int { return newestFirst(a.Target, b.Target) })
+	for _, w := range runs {
+		then.Queue(tie, [16]byte(w.Target))
+		then.Queue(keep, [16]byte(w.Target))
+	}
+	return sendAll(ctx, tx, &then)
+}
+
+func sendAll(ctx context.Context, tx pgx.Tx, batch *pgx.Batch) error {
 	if batch.Len() == 0 {
 		return nil
 	}
-	return tx.SendBatch(ctx, &batch).Close()
+	return tx.SendBatch(ctx, batch).Close()
+}
+
+// byChild compares waits by what they start, if anything.
+func byChild(a, b *semel.RunWait) int {
+	var none semel.NewRun
+	n, m := cmp.Or(a.Child, &none), cmp.Or(b.Child, &none)
+	return cmp.Or(cmp.Compare(n.Workflow, m.Workflow), cmp.Compare(n.Key, m.Key))
 }
 
 // startChild starts the run that w waits for, unless there is one.

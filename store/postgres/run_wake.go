@@ -25,7 +25,7 @@ from (select clock_timestamp() + $1::interval as now) as clock
 where r.id = $2::uuid` + suspended
 
 // wakeWaiting makes suspended runs due now that wait for something. It locks
-// them in the order of their IDs, as all do that wake several.
+// the newest first, as all do; see order.go.
 const wakeWaiting = `
 with clock as materialized (
   select clock_timestamp() + $1::interval as now
@@ -36,7 +36,7 @@ with clock as materialized (
       select w.run_id
       from semel.wait as w
       where %s))` + suspended + `
-  order by r.id
+  order by r.id desc
   for no key update of r
 )
 update semel.run as r

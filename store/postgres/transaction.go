@@ -14,6 +14,10 @@ import (
 // StartTx starts a run inside the caller's transaction: it is there if that
 // commits, and is not if it does not. Neither a store nor a worker is needed in
 // this process. existing: the run with its workflow and key, as it is.
+//
+// Whoever starts the same run meanwhile waits for that transaction, so it should
+// be short, and start several in the order of workflow and key: two that wait
+// for each other stand still until the server ends one of them.
 func StartTx(ctx context.Context, tx pgx.Tx, n semel.NewRun) (r semel.Run, existing bool, err error) {
 	return startTx(func(sql string, args ...any) scanner { return tx.QueryRow(ctx, sql, args...) }, n, pgx.ErrNoRows)
 }
