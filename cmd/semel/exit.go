@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/semel-dev/semel"
 	"github.com/semel-dev/semel/connection"
@@ -62,6 +63,8 @@ func codeOf(err error) int {
 		return refused.code
 	case !errors.As(err, &ours):
 		return exitUsage // the command line parser
+	case errors.Is(err, semel.ErrUnavailable): // also where a socket of its server is missing like a file
+		return exitUnavailable
 	case isBadInput(err), errors.Is(err, semel.ErrNotFound):
 		return exitUsage
 	case errors.As(err, new(*engine.SettledError)):
@@ -127,8 +130,9 @@ var flagOf = map[string]string{
 	"absence-is-proof": "--absence-is-proof", "timeout": "--timeout", "body": "--body", "url": "--post", "path": "--post", "key-header": "--key-header", "reason": "--reason",
 }
 
-// explain is the sentence that is printed for err, empty if all is said.
-func (sh *shell) explain(err error) string {
+// explain is the sentence that is printed for err, with which cmd ended; empty if
+// all is said.
+func (sh *shell) explain(cmd *cobra.Command, err error) string {
 	var input *semel.InputError
 	var asked *semel.NotAskedError
 	switch {
@@ -146,8 +150,8 @@ func (sh *shell) explain(err error) string {
 		return visible(fmt.Sprintf("%v\nThis call sent nothing. Earlier calls may have: run the same command again, under the same key.", asked.Err))
 	}
 	text := visible(err.Error())
-	if codeOf(err) == exitUsage && !strings.Contains(text, "semel help") && !errors.As(err, new(*commandError)) {
-		text += "\nSee: semel help"
+	if !errors.As(err, new(*commandError)) && !errors.As(err, new(*usageError)) {
+		text += "\nSee: " + cmd.CommandPath() + " --help" // the parser names no cure
 	}
 	return text
 }

@@ -28,12 +28,12 @@ func run(sh *shell, args []string) (code int) {
 	}()
 	root := newRoot(sh)
 	root.SetArgs(args)
-	err := root.Execute()
+	cmd, err := root.ExecuteC()
 	if err == nil {
 		return exitCompleted
 	}
 	code = codeOf(err)
-	if told := sh.explain(err); told != "" {
+	if told := sh.explain(cmd, err); told != "" {
 		fmt.Fprintf(sh.err, "semel: %s\n", told)
 		sh.printError(args, told, code)
 	}

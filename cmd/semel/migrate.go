@@ -167,6 +167,12 @@ up to which the database is whole.`,
 		"  semel store accept --whole-until 2026-03-01T02:00:00Z", accept)
 }
 
+// accepted is what a program reads of a database that somebody vouched for.
+type accepted struct {
+	Database   string     `json:"database"`
+	WholeUntil *time.Time `json:"whole_until"`
+}
+
 func (sh *shell) accept(ctx context.Context, until time.Time) error {
 	store, d, err := sh.open(ctx)
 	if err != nil {
@@ -183,6 +189,9 @@ func (sh *shell) accept(ctx context.Context, until time.Time) error {
 	defer cancel()
 	if err := keeper.Accept(ctx, until); err != nil {
 		return err
+	}
+	if sh.json() {
+		return sh.print(accepted{d.String(), instant(until)})
 	}
 	sh.say("%s is accepted as whole until %s; claims are made again", d, moment(until))
 	return nil

@@ -51,7 +51,7 @@ func newRoot(sh *shell) *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("there is no command %q: see semel help", args[0])
+				return noCommand(cmd, args[0])
 			}
 			return nil
 		},
@@ -72,8 +72,35 @@ func newRoot(sh *shell) *cobra.Command {
 	flags.StringVar(&sh.config, "config", "", "file with named connections (env SEMEL_CONFIG; default semel.yaml beside the database)")
 	flags.StringVar(&sh.output, "output", "table", "table or json")
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetHelpCommand(newHelp())
 	root.AddCommand(newDo(sh), newOp(sh), newRun(sh), newEvent(sh), newApproval(sh), newApprove(sh), newReject(sh), newSchedule(sh), newServe(sh), newDev(sh), newWorkflow(sh), newCheck(sh), newDrill(sh), newProbe(sh), newSandbox(sh), newDemo(sh), newMigrate(sh), newStore(sh), newVersion(sh))
 	return root
+}
+
+// newHelp is help that does not take a mistyped command for none.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Help about any command", Long: "Help about any command: semel help run start is semel run start --help.",
+		Example: "  semel help run start",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 {
+				return noCommand(about, rest[0])
+			}
+			return about.Help()
+		},
+	}
+}
+
+// noCommand says that cmd holds none of that name.
+func noCommand(cmd *cobra.Command, name string) error {
+	if !cmd.HasParent() {
+		return usagef("there is no command %q: see semel help", name)
+	}
+	return usagef("there is no command \"%s %s\": see %s --help", cmd.CommandPath(), name, cmd.CommandPath())
 }
 
 // group makes a command that only holds others: called without one, it helps.
@@ -82,7 +109,7 @@ func group(use, short, long, example string, children ...*cobra.Command) *cobra.
 		Use: use, Short: short, Long: long, Example: example,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("there is no command \"%s %s\": see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
+				return noCommand(cmd, args[0])
 			}
 			return nil
 		},
