@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,25 +26,34 @@ no second run of a schedule with a fixed hour, and a skipped one still starts it
 		if n < 1 || n > 1000 {
 			return usagef("--ticks %d: give 1 to 1000", n)
 		}
-		spec, err := schedule.Parse(s.Cron, s.Zone)
-		if err != nil {
-			return err
-		}
 		now, err := k.Now(ctx)
 		if err != nil {
 			return err
 		}
-		ticks := []*tickJSON{}
-		for at := now; len(ticks) < n; {
-			t, ok := spec.Next(at)
-			if !ok {
-				break
-			}
-			ticks, at = append(ticks, describeTick(s, t)), t.At
+		ticks, err := nextTicks(s, now, n)
+		if err != nil {
+			return err
 		}
 		return sh.showTicks(s, ticks)
 	})
 	return cmd
+}
+
+// nextTicks are the next n ticks of a schedule after now.
+func nextTicks(s *semel.ScheduleState, now time.Time, n int) ([]*tickJSON, error) {
+	spec, err := schedule.Parse(s.Cron, s.Zone)
+	if err != nil {
+		return nil, err
+	}
+	ticks := []*tickJSON{}
+	for at := now; len(ticks) < n; {
+		t, ok := spec.Next(at)
+		if !ok {
+			break
+		}
+		ticks, at = append(ticks, describeTick(s, t)), t.At
+	}
+	return ticks, nil
 }
 
 func (sh *shell) showTicks(s *semel.ScheduleState, ticks []*tickJSON) error {

@@ -38,7 +38,11 @@ func (sh *shell) schedulePause(use, short, long string, pause bool) *cobra.Comma
 			if err := k.PauseSchedule(ctx, s.Workflow, s.Name, pause, by); err != nil {
 				return err
 			}
-			s.Paused, s.PausedBy = pause, by
+			again, err := sh.findSchedule(ctx, k, []string{s.Workflow, s.Name}) // resuming leaves out the ticks of the pause
+			if err != nil {
+				return err
+			}
+			s = &again
 		}
 		now, err := k.Now(ctx)
 		if err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/semel-dev/semel"
-	"github.com/semel-dev/semel/schedule"
 )
 
 // shownTicks and shownRuns are how many ticks and runs are shown of a workflow.
@@ -164,21 +163,4 @@ func (sh *shell) tellOpenRuns(w io.Writer, open []semel.Run, now time.Time) {
 		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", sh.paintedRun(r, runWord(r, now)), cut(oneLine(string(r.Key)), 50), r.ID, cut(orDash(runWhy(r, now)), 100))
 	}
 	_ = table.Flush() // the writer keeps its error
-}
-
-// nextTicks are the next n ticks of a schedule after now.
-func nextTicks(s *semel.ScheduleState, now time.Time, n int) ([]*tickJSON, error) {
-	spec, err := schedule.Parse(s.Cron, s.Zone)
-	if err != nil {
-		return nil, err
-	}
-	ticks := []*tickJSON{}
-	for at := now; len(ticks) < n; {
-		t, ok := spec.Next(at)
-		if !ok {
-			break
-		}
-		ticks, at = append(ticks, describeTick(s, t)), t.At
-	}
-	return ticks, nil
 }
