@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"text/tabwriter"
@@ -160,13 +159,10 @@ func describeApproval(a *semel.Approval, now time.Time) approvalJSON {
 		Action: r.Action, Scope: string(a.Scope), Key: string(a.Key), Of: a.Ask.Of, Summary: a.Ask.Summary, AskedAt: instant(a.AskedAt),
 		ValidFor: declared(a.Ask.Valid), By: a.By, Reason: a.Reason, DecidedAt: instant(a.DecidedAt), Until: instant(a.Until),
 	}
+	fingerprint := ""
 	if fp, err := r.Fingerprint(); err == nil {
-		d.Request.Fingerprint = fp.String()
+		fingerprint = fp.String()
 	}
-	d.Request.Connection, d.Request.Kind, d.Request.Method, d.Request.URL = r.Connection, r.Kind, r.Method, r.URL
-	d.Request.Header, d.Request.NeverStored, d.Request.MediaType, d.Request.Args = r.Header, r.Withheld, r.MediaType, r.Args
-	var body json.RawMessage
-	body, d.Request.Encoding = embed(r.Body, r.Kind == commandKind)
-	d.Request.Body = body
+	d.Request = describeRequest(r, fingerprint)
 	return d
 }

@@ -1,13 +1,8 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -122,45 +117,6 @@ func validity(a *semel.Approval) string {
 		return "for " + duration(a.Ask.Valid) + " once it is given"
 	}
 	return "without end, once it is given"
-}
-
-// exactRequest writes a request to the last digit and byte.
-func exactRequest(w io.Writer, r *semel.Request) {
-	switch {
-	case len(r.Args) > 0:
-		words := make([]string, len(r.Args))
-		for i, a := range r.Args {
-			words[i] = quoteForShell(a)
-		}
-		fmt.Fprintf(w, "  %s\n", oneLine(strings.Join(words, " ")))
-	case r.Method != "":
-		fmt.Fprintf(w, "  %s %s\n", oneLine(r.Method), oneLine(r.URL))
-	}
-	if r.Connection != "" {
-		fmt.Fprintf(w, "  over connection %s\n", oneLine(r.Connection))
-	}
-	if r.MediaType != "" {
-		fmt.Fprintf(w, "  Content-Type: %s\n", oneLine(r.MediaType))
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
-		fmt.Fprintf(w, "  %s: %s\n", oneLine(name), oneLine(r.Header[name]))
-	}
-	for _, name := range r.Withheld {
-		fmt.Fprintf(w, "  %s: (given, never stored)\n", oneLine(name))
-	}
-	if len(r.Body) > 0 {
-		fmt.Fprintln(w)
-		indented(w, "  ", visible(readable(r.Body)))
-	}
-}
-
-// readable is JSON with a line for each member, other text as it is.
-func readable(body []byte) string {
-	var b bytes.Buffer
-	if json.Indent(&b, body, "", "  ") != nil {
-		return string(body)
-	}
-	return b.String()
 }
 
 // approvalCommands are the decisions that an approval takes.

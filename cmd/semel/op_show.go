@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -115,20 +113,6 @@ func declared(d time.Duration) string {
 	return duration(d)
 }
 
-type requestJSON struct {
-	Fingerprint string            `json:"fingerprint"`
-	Connection  string            `json:"connection,omitempty"`
-	Kind        string            `json:"kind"`
-	Method      string            `json:"method,omitempty"`
-	URL         string            `json:"url,omitempty"`
-	Header      map[string]string `json:"header,omitempty"`
-	NeverStored []string          `json:"never_stored,omitempty"`
-	MediaType   string            `json:"media_type,omitempty"`
-	Args        []string          `json:"args,omitempty"`
-	Body        json.RawMessage   `json:"body,omitempty"`
-	Encoding    string            `json:"body_encoding,omitempty"`
-}
-
 type attemptJSON struct {
 	Number    int             `json:"number"`
 	By        string          `json:"by"`
@@ -155,13 +139,10 @@ type eventJSON struct {
 
 func (sh *shell) describeStory(o *semel.Operation, events []semel.Event, now time.Time) storyJSON {
 	printed := o.Request.Kind == commandKind
-	r := &o.Request
-	s := storyJSON{operationJSON: sh.describe(o, semel.Decide(o, o.Contract, now), now), Contract: describeContract(&o.Contract), Attempts: []attemptJSON{}, History: []eventJSON{}}
-	s.Request = requestJSON{
-		Fingerprint: o.Fingerprint.String(), Connection: r.Connection, Kind: r.Kind, Method: r.Method, URL: r.URL,
-		Header: r.Header, NeverStored: r.Withheld, MediaType: r.MediaType, Args: r.Args,
+	s := storyJSON{
+		operationJSON: sh.describe(o, semel.Decide(o, o.Contract, now), now), Request: describeRequest(&o.Request, o.Fingerprint.String()),
+		Contract: describeContract(&o.Contract), Attempts: []attemptJSON{}, History: []eventJSON{},
 	}
-	s.Request.Body, s.Request.Encoding = embed(r.Body, printed)
 	for _, a := range o.Attempts {
 		s.Attempts = append(s.Attempts, attemptJSON{
 			Number: a.Number, By: a.By, ClaimedAt: instant(a.ClaimedAt), SendBy: instant(a.SendBy),
@@ -289,34 +270,6 @@ func duration(d time.Duration) string {
 		s = strings.TrimSuffix(s, "0m")
 	}
 	return s
-}
-
-// asked writes the request as it was stored.
-func asked(w io.Writer, o *semel.Operation) {
-	r := &o.Request
-	if len(r.Args) > 0 {
-		words := make([]string, len(r.Args))
-		for i, a := range r.Args {
-			words[i] = quoteForShell(a)
-		}
-		fmt.Fprintf(w, "  %s\n", oneLine(strings.Join(words, " ")))
-	} else {
-		fmt.Fprintf(w, "  %s %s\n", oneLine(r.Method), oneLine(r.URL))
-	}
-	if r.MediaType != "" && r.Method != "" {
-		fmt.Fprintf(w, "  Content-Type: %s\n", oneLine(r.MediaType))
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
-		fmt.Fprintf(w, "  %s: %s\n", oneLine(name), oneLine(r.Header[name]))
-	}
-	for _, name := range r.Withheld {
-		fmt.Fprintf(w, "  %s: (given, never stored)\n", oneLine(name))
-	}
-	if o.Expired {
-		fmt.Fprintln(w, "  (the body has expired)")
-		return
-	}
-	showBody(w, r.Body, int64(len(r.Body)))
 }
 
 // lastAnswer is the recorded answer, or the last one that told nothing.
