@@ -45,7 +45,10 @@ func newCheck(sh *shell) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: ours(func(_ *cobra.Command, args []string) error {
+		RunE: ours(func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("operator-time") && o.operator == 0 {
+				return usagef("--operator-time 0s leaves a person no time to look: give a time such as 5m")
+			}
 			c := &checking{sh: sh, seen: map[string]bool{}, projects: map[string]*project{}, options: o, Workflows: []check.Report{}, Findings: []check.Finding{}, Unreadable: []string{}}
 			for _, path := range args {
 				c.path(path)
@@ -56,7 +59,7 @@ func newCheck(sh *shell) *cobra.Command {
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "warnings end with 1, too")
 	cmd.Flags().BoolVar(&o.brief, "brief", false, "show the findings alone, without the tables")
 	cmd.Flags().StringVar(&o.sarif, "sarif", "", "also write the findings to this file, for code hosts")
-	cmd.Flags().DurationVar(&o.operator, "operator-time", check.DefaultOperatorTime, "how long a person may take to look")
+	cmd.Flags().Var(&span{to: &o.operator}, "operator-time", "how long a person may take to look (default 12h)")
 	return cmd
 }
 

@@ -58,7 +58,7 @@ func newDemo(sh *shell) *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.IntVar(&o.Invoices, "invoices", 0, "how many invoices are due (default 300)")
-	f.Float64Var(&lose, "lose", 0, "share of charges and transfers that lose their answer, mail loses a tenth of it (default 0.2)")
+	f.Var(&share{to: &lose}, "lose", "share of charges and transfers that lose their answer, mail loses a tenth of it (default 0.2)")
 	f.IntVar(&kill, "kill", 0, "how many workers are killed in mid-send (default 2)")
 	f.Uint64Var(&o.Seed, "seed", 0, "what gets lost and who dies (default 1)")
 	f.StringVar(&o.Dir, "dir", "", "ledgers and database of the demo (default $XDG_STATE_HOME/semel/demo)")

@@ -54,7 +54,7 @@ func newDev(sh *shell) *cobra.Command {
 	f.SortFlags = false
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8088", "loopback address for HTTP triggers; port 0 takes a free one")
 	f.StringVar(&o.sandbox, "sandbox", "127.0.0.1:8089", "loopback address of the sandbox; port 0 takes a free one")
-	f.Float64Var(&o.lose, "lose", 0, "share of references, 0 to 1, whose first request to the sandbox misbehaves")
+	f.Var(&share{to: &o.lose}, "lose", "share of references, 0 to 1, whose first request to the sandbox misbehaves")
 	return cmd
 }
 

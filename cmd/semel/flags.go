@@ -75,6 +75,20 @@ func (f *zeroable) Set(s string) error {
 
 var errDuration = errors.New("it is no duration: write it with its unit, such as 500ms, 10s, 5m, 24h or 7d")
 
+// share is a flag with a part of all, from 0 to 1.
+type share struct{ to *float64 }
+
+func (f *share) String() string { return "" }
+func (f *share) Type() string   { return "share" }
+func (f *share) Set(s string) error {
+	part, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(part >= 0 && part <= 1) { // NaN is neither
+		return errors.New("it is no share: write a number from 0 to 1, such as 0.3")
+	}
+	*f.to = part
+	return nil
+}
+
 // exitCodes is a flag with a list of exit codes.
 type exitCodes struct{ to *[]int }
 

@@ -52,8 +52,8 @@ func newSandbox(sh *shell) *cobra.Command {
 	f.SortFlags = false
 	f.StringVar(&listen, "listen", "127.0.0.1:8089", "address to listen on; port 0 takes a free one")
 	f.StringVar(&o.LedgerPath, "ledger", "", "file that keeps the ledger over restarts (default in memory)")
-	f.Float64Var(&o.Faults.First, "lose", 0, "share of references, 0 to 1, whose first request misbehaves")
-	f.Float64Var(&o.Faults.Later, "lose-later", 0, "share of all further requests that misbehave")
+	f.Var(&share{to: &o.Faults.First}, "lose", "share of references, 0 to 1, whose first request misbehaves")
+	f.Var(&share{to: &o.Faults.Later}, "lose-later", "share, 0 to 1, of all further requests that misbehave")
 	f.StringArrayVar(&on, "lose-on", nil, "RESOURCE=SHARE: another share for charges, transfers or messages; may be repeated")
 	f.StringVar(&mix, "mix", "", "FAULT=WEIGHT,... (default drop_after=2,error_after=1,drop_before=1)")
 	f.Uint64Var(&o.Seed, "seed", 0, "decides which references misbehave")
@@ -85,9 +85,9 @@ func parseRates(on []string, like sandbox.Rate) (map[sandbox.Resource]sandbox.Ra
 	}
 	rates := map[sandbox.Resource]sandbox.Rate{}
 	for _, text := range on {
-		name, share, ok := strings.Cut(text, "=")
-		first, err := strconv.ParseFloat(share, 64)
-		if !ok || err != nil {
+		name, part, ok := strings.Cut(text, "=")
+		var first float64
+		if err := (&share{to: &first}).Set(part); !ok || err != nil {
 			return nil, usagef("--lose-on %q cannot be read: write RESOURCE=SHARE, for example messages=0.5", text)
 		}
 		rates[sandbox.Resource(name)] = sandbox.Rate{First: first, Later: like.Later, Mix: like.Mix}
