@@ -27,7 +27,7 @@ func (sh *shell) adviseRun(r *semel.Run, waits []semel.RunWait, now time.Time) a
 	case r.Cancel:
 		return advice{
 			headline: "Asked to stop, and not stopped yet: nothing new begins; what may have been sent is waited for and recorded.",
-			why:      because(r.Reason), next: sh.waitCommands(r, waits),
+			why:      unstopped(r, now), next: sh.waitCommands(r, waits),
 		}
 	case r.Paused:
 		return advice{
@@ -36,7 +36,7 @@ func (sh *shell) adviseRun(r *semel.Run, waits []semel.RunWait, now time.Time) a
 		}
 	case overdue(r, now):
 		return advice{
-			headline: fmt.Sprintf("No worker has taken it since %s (%s): is one running that has %s?", moment(dueSince(r)), relative(dueSince(r), now), refOf(r)),
+			headline: untaken(r, now),
 			why:      sh.lapsed(r), next: []string{cancel},
 		}
 	case r.State == semel.RunHeld:
@@ -48,7 +48,7 @@ func (sh *shell) adviseRun(r *semel.Run, waits []semel.RunWait, now time.Time) a
 		if ready(r, now) {
 			why = append(why, fmt.Sprintf("What it waits for may have changed at %s: the next free worker that has %s looks again.", moment(r.DueAt), refOf(r)))
 		}
-		return advice{headline: "Held: it needs a person, and nothing is sent until then.", why: why, next: append(next, cancel)}
+		return advice{headline: "Held: it needs a person, and nothing new begins until then.", why: why, next: append(next, cancel)}
 	case executed(r, now):
 		return advice{headline: fmt.Sprintf("Running on %s. If that worker dies, another one goes on at %s.", r.By, moment(r.LeaseUntil)), next: []string{cancel}}
 	case begins(r, now):
@@ -64,6 +64,21 @@ func because(reason string) []string {
 		return nil
 	}
 	return []string{"Because: " + reason}
+}
+
+// untaken says that no worker takes a run that is due.
+func untaken(r *semel.Run, now time.Time) string {
+	return fmt.Sprintf("No worker has taken it since %s (%s): is one running that has %s?", moment(dueSince(r)), relative(dueSince(r), now), refOf(r))
+}
+
+// unstopped says what is known of a run that was asked to stop and has not: why,
+// and whether anybody is there to stop it.
+func unstopped(r *semel.Run, now time.Time) []string {
+	why := because(r.Reason)
+	if overdue(r, now) {
+		why = append(why, untaken(r, now))
+	}
+	return why
 }
 
 // stillRuns says that a worker ends its step before the pause holds.

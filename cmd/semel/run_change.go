@@ -90,13 +90,21 @@ func (sh *shell) changeRun(ctx context.Context, name runName, c semel.RunCommand
 	if refused, ok := errors.AsType[*semel.RunStateError](err); ok {
 		r = refused.Run
 		if !holdsAlready(&r, c.Verb) {
-			return &refusedError{exitRefused, fmt.Sprintf("Refused: %v. Nothing was changed. See: %s", refused, sh.command("run show "+r.ID.String()))}
+			return &refusedError{exitRefused, fmt.Sprintf("Refused: %s. Nothing was changed. See: %s", refusalOf(refused), sh.command("run show "+r.ID.String()))}
 		}
 		was = r
 	} else if err != nil {
 		return sh.noRun(err, name)
 	}
 	return sh.showChange(ctx, k, &was, &r, c.Verb)
+}
+
+// refusalOf is why a run does not take what was asked of it.
+func refusalOf(e *semel.RunStateError) string {
+	if e.Run.Cancel && !e.Run.State.Ended() {
+		return fmt.Sprintf("run %s was asked to stop, and takes nothing else", e.Run.ID)
+	}
+	return e.Error()
 }
 
 // holdsAlready reports whether what was asked of a run is so, although the run
@@ -110,7 +118,7 @@ func holdsAlready(r *semel.Run, verb semel.RunVerb) bool {
 	case semel.ResumeRun:
 		return !r.Paused && !r.State.Ended()
 	case semel.RetryRun:
-		return !r.Paused && (r.State == semel.RunRunning || r.State == semel.RunWaiting)
+		return !r.Paused && !r.Cancel && (r.State == semel.RunRunning || r.State == semel.RunWaiting)
 	}
 	return false
 }

@@ -82,11 +82,11 @@ func (sh *shell) retryMany(cmd *cobra.Command, args []string, b *bulkRetry) erro
 	if !b.yes {
 		return sh.previewRetry(ctx, k, f)
 	}
-	found, _, err := retryable(ctx, k, f)
+	found, paused, err := retryable(ctx, k, f)
 	if err != nil {
 		return err
 	}
-	return sh.retryThese(ctx, k, found, semel.RunCommand{Verb: semel.RetryRun, By: by, Reason: reason})
+	return sh.retryThese(ctx, k, found, paused, semel.RunCommand{Verb: semel.RetryRun, By: by, Reason: reason})
 }
 
 // retryable are the runs that f selects, without those that are paused.
@@ -109,8 +109,8 @@ type retryJSON struct {
 	Selected int      `json:"selected"`
 	Retried  int      `json:"retried"`
 	Resolved int      `json:"resolved_meanwhile"`
-	Paused   int      `json:"paused"`
-	Runs     []string `json:"runs"` // that were retried, or would be
+	Paused   int      `json:"paused"` // and left alone
+	Runs     []string `json:"runs"`   // that were retried, or would be
 }
 
 func (sh *shell) previewRetry(ctx context.Context, k *keeper, f semel.RunFilter) error {
@@ -133,15 +133,21 @@ func (sh *shell) previewRetry(ctx context.Context, k *keeper, f semel.RunFilter)
 	if err := sh.listRunsTable(ctx, k, f, now); err != nil {
 		return err
 	}
-	if paused > 0 {
-		sh.say("%d are paused and left alone", paused)
-	}
+	sh.leftPaused(paused)
 	sh.say("selected to be tried again: %d. Nothing was changed; to do it, add: --reason TEXT --yes", len(found))
 	return nil
 }
 
-func (sh *shell) retryThese(ctx context.Context, k *keeper, found []semel.Run, c semel.RunCommand) error {
-	out := retryJSON{Selected: len(found), Runs: []string{}}
+// leftPaused says how many of the selected runs nothing is done to.
+func (sh *shell) leftPaused(n int) {
+	if n > 0 {
+		sh.say("left alone, since they are paused: %d; semel run resume lets one go on", n)
+	}
+}
+
+func (sh *shell) retryThese(ctx context.Context, k *keeper, found []semel.Run, paused int, c semel.RunCommand) error {
+	out := retryJSON{Selected: len(found), Paused: paused, Runs: []string{}}
+	sh.leftPaused(paused)
 	for _, was := range slices.Backward(found) { // the oldest first
 		r, err := k.LoadRun(ctx, was.ID)
 		if err == nil && (r.State != was.State || r.Paused) {

@@ -39,7 +39,7 @@ func TestRetryManyLeavesWhatWasResolved(t *testing.T) {
 		if _, err := k.ChangeRun(ctx, found[1].ID, c); err != nil {
 			t.Fatal(err)
 		}
-		if err := sh.retryThese(ctx, k, found, c); err != nil {
+		if err := sh.retryThese(ctx, k, found, 0, c); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := out.String(), "2 retried, 1 had been resolved meanwhile\n"; got != want {

@@ -250,6 +250,9 @@ func (sh *shell) runStart(ctx context.Context, o *runStart, n semel.NewRun) erro
 		return sh.startError(err, &n)
 	}
 	if o.waits {
+		if sh.terminal {
+			sh.say("run %s is on record; waiting up to %s until it has ended or needs a person", r.ID, duration(o.wait))
+		}
 		r, err = await(ctx, e, r.ID, o.wait)
 		if err != nil {
 			return err

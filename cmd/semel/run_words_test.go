@@ -56,6 +56,21 @@ func TestRunWords(t *testing.T) {
 	}
 }
 
+// TestStopThatNobodyTakes: a run is not "being stopped" while no worker is there
+// to stop it, and its reader is told.
+func TestStopThatNobodyTakes(t *testing.T) {
+	now := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
+	r := semel.Run{Workflow: "billing", Version: 2, State: semel.RunRunning, Cancel: true, DueAt: now.Add(-2 * time.Minute)}
+	want := []string{"No worker has taken it since 2026-03-01T02:58:00Z (2m ago): is one running that has billing@2?"}
+	if diff := cmp.Diff(want, (&shell{}).adviseRun(&r, nil, now).why); diff != "" {
+		t.Errorf("what is said of it (-want +got):\n%s", diff)
+	}
+	r.LeaseUntil = now.Add(time.Second)
+	if why := (&shell{}).adviseRun(&r, nil, now).why; why != nil {
+		t.Errorf("a worker has it, and it says %q", why)
+	}
+}
+
 func TestRough(t *testing.T) {
 	got := map[string]string{}
 	for _, d := range []time.Duration{0, 59 * time.Second, 90 * time.Second, 2*time.Hour - time.Millisecond, 23*time.Hour + 59*time.Minute, 72*time.Hour - time.Second} {

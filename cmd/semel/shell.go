@@ -49,12 +49,16 @@ func person() string {
 }
 
 // command is a command line that a person can type as it is shown: it names
-// the same database as this invocation.
+// the same database and connections as this invocation.
 func (sh *shell) command(line string) string {
-	if sh.db == "" {
-		return "semel " + line
+	text := "semel " + line
+	if sh.db != "" {
+		text += " --db " + quoteForShell(redacted(sh.db))
 	}
-	return "semel " + line + " --db " + quoteForShell(redacted(sh.db))
+	if sh.config != "" {
+		text += " --config " + quoteForShell(sh.config)
+	}
+	return text
 }
 
 // scope is the scope that was given, or the one of this environment.

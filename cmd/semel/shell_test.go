@@ -230,3 +230,17 @@ func FuzzEmbed(f *testing.F) {
 		}
 	})
 }
+
+// TestStartSaysThatItWaits: whoever ends a long wait knows that the run is on
+// record, and which it is.
+func TestStartSaysThatItWaits(t *testing.T) {
+	sh, _, stderr := testShell(nil)
+	sh.terminal = true
+	db := "sqlite:" + filepath.Join(t.TempDir(), "semel.db")
+	if code := run(sh, []string{"run", "start", "order", "--key", "4417", "--db", db, "--create", "--wait", "10ms"}); code != exitInProgress {
+		t.Errorf("exit code %d, want %d: %s", code, exitInProgress, stderr)
+	}
+	if said := "is on record; waiting up to 10ms until it has ended or needs a person\n"; !strings.Contains(stderr.String(), said) {
+		t.Errorf("stderr is %q, and does not say %q", stderr, said)
+	}
+}
