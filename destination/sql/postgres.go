@@ -253,12 +253,19 @@ func (tx *postgresTx) commit(ctx context.Context) error {
 		}
 		return nil
 	}
-	pg, ok := errors.AsType[*pgconn.PgError](err)
-	clean := ok && pg.SeverityUnlocalized == "ERROR" && !strings.HasPrefix(pg.Code, "08") && (!strings.HasPrefix(pg.Code, "57") || pg.Code == stateCanceled)
-	if clean {
+	if rolledBack(err) {
 		return explainPostgres(err)
 	}
 	return &lostCommit{explainPostgres(err)}
+}
+
+// rolledBack reports whether a commit that ended with err can never take effect.
+// An error that says that the outcome is unknown (08007, and 40003, which
+// databases that speak PostgreSQL's protocol answer) is none of these.
+func rolledBack(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.SeverityUnlocalized == "ERROR" && !strings.HasPrefix(pg.Code, "08") &&
+		(!strings.HasPrefix(pg.Code, "57") || pg.Code == stateCanceled) && pg.Code != stateUnknown
 }
 
 // abandon leaves no transaction behind: what is not rolled back is closed, and
@@ -276,7 +283,10 @@ func (tx *postgresTx) abandon() {
 }
 
 // SQLSTATEs after which the next move is known.
-const stateCanceled = "57014"
+const (
+	stateCanceled = "57014"
+	stateUnknown  = "40003" // statement_completion_unknown
+)
 
 var postgresHints = map[string]string{
 	"40001":       "another transaction was in the way; try again",
