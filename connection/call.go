@@ -9,6 +9,7 @@ import (
 
 	"github.com/semel-dev/semel"
 	sqldest "github.com/semel-dev/semel/destination/sql"
+	"github.com/semel-dev/semel/workflowfile"
 )
 
 // Call is what an action of a connection asks, complete but for scope and key.
@@ -72,7 +73,7 @@ func (c *Config) action(connection, name string) (*settings, *action, error) {
 	}
 	hint := "add it to actions: of the connection"
 	if len(s.actions) > 0 {
-		hint = suggest(name, slices.Sorted(maps.Keys(s.actions)))
+		hint = workflowfile.Suggest(name, slices.Sorted(maps.Keys(s.actions)))
 	}
 	return nil, nil, &semel.InputError{Field: "action", Problem: fmt.Sprintf("%s is none of %s", shown(name), connection), Hint: hint}
 }

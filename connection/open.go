@@ -8,6 +8,7 @@ import (
 	"github.com/semel-dev/semel"
 	httpdest "github.com/semel-dev/semel/destination/http"
 	sqldest "github.com/semel-dev/semel/destination/sql"
+	"github.com/semel-dev/semel/workflowfile"
 )
 
 // Open returns the destination of a named connection and what it promises. The
@@ -60,7 +61,7 @@ func (c *Config) find(name string) (*settings, error) {
 	}
 	hint := "add it to semel.yaml"
 	if len(c.connections) > 0 {
-		hint = suggest(name, c.Names())
+		hint = workflowfile.Suggest(name, c.Names())
 	}
 	return nil, &semel.InputError{Field: "connection", Problem: fmt.Sprintf("%s is unknown", shown(name)), Hint: hint}
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/semel-dev/semel/workflowfile"
 )
 
 // reader walks YAML nodes and collects what is wrong.
@@ -82,7 +84,7 @@ func (r *reader) mapping(n *yaml.Node, what string, fields map[string]field) {
 	r.members(n, what, func(key, value *yaml.Node) {
 		f, ok := fields[key.Value]
 		if !ok {
-			r.wrong(key, suggest(key.Value, slices.Sorted(maps.Keys(fields))), "%s has no member %s", what, shown(key.Value))
+			r.wrong(key, workflowfile.Suggest(key.Value, slices.Sorted(maps.Keys(fields))), "%s has no member %s", what, shown(key.Value))
 			return
 		}
 		f(value)
@@ -190,35 +192,4 @@ func shown(s string) string {
 		s = s[:80] + "..."
 	}
 	return strconv.QuoteToASCII(s)
-}
-
-// suggest names the nearest known name, or all of them.
-func suggest(name string, known []string) string {
-	for _, k := range known {
-		if near(name, k) {
-			return "did you mean " + k + "?"
-		}
-	}
-	return "use one of " + strings.Join(known, ", ")
-}
-
-// near reports whether two names differ by one slip of the finger: a letter
-// too many, too few, wrong or swapped, a dash for an underscore, or in case.
-func near(a, b string) bool {
-	a, b = strings.ToLower(strings.ReplaceAll(a, "-", "_")), strings.ToLower(b)
-	if len(a) > len(b) {
-		a, b = b, a
-	}
-	i := 0
-	for i < len(a) && a[i] == b[i] {
-		i++
-	}
-	a, b = a[i:], b[i:]
-	switch len(b) - len(a) {
-	case 0:
-		return a == "" || a[1:] == b[1:] || len(a) > 1 && a[0] == b[1] && a[1] == b[0] && a[2:] == b[2:]
-	case 1:
-		return a == b[1:]
-	}
-	return false
 }

@@ -52,7 +52,7 @@ func (r *reader) acceptedCode(n *yaml.Node, before []Accept) Code {
 		for _, code := range Acceptable() {
 			known = append(known, string(code))
 		}
-		r.wrong(n, CodeValue, suggest(text, known), "%s is no risk that can be accepted", shown(text))
+		r.wrong(n, CodeValue, Suggest(text, known), "%s is no risk that can be accepted", shown(text))
 	}
 	if slices.ContainsFunc(before, func(a Accept) bool { return a.Code == Code(text) }) {
 		r.wrong(n, CodeDuplicate, "keep one of them", "%s is accepted already", text)

@@ -140,7 +140,7 @@ func (d *Definition) checkInputs(given map[string]any) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !slices.Contains(names, name) {
-			return &semel.InputError{Field: "inputs." + name, Problem: "is unknown", Hint: suggest(name, names)}
+			return &semel.InputError{Field: "inputs." + name, Problem: "is unknown", Hint: Suggest(name, names)}
 		}
 	}
 	return nil

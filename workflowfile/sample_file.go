@@ -63,7 +63,7 @@ func (r *reader) sample(root *yaml.Node, s *sampling, o *own) {
 	for key, value := range r.pairs(root) {
 		member := read[key.Value]
 		if member == nil {
-			r.wrong(key, CodeField, suggest(key.Value, []string{"input", "answers", "events"}), "the sample has no member %s", shown(key.Value))
+			r.wrong(key, CodeField, Suggest(key.Value, []string{"input", "answers", "events"}), "the sample has no member %s", shown(key.Value))
 			continue
 		}
 		if !r.isMapping(value, key.Value) {
@@ -96,7 +96,7 @@ func (r *reader) ownInput(key, n *yaml.Node, s *sampling, o *own) {
 		o.inputs[key.Value] = value
 		return
 	}
-	r.wrong(key, CodeReference, suggest(key.Value, names), "there is no input %s", shown(key.Value))
+	r.wrong(key, CodeReference, Suggest(key.Value, names), "there is no input %s", shown(key.Value))
 }
 
 func (r *reader) ownAnswer(key, n *yaml.Node, s *sampling, o *own) {
@@ -110,7 +110,7 @@ func (r *reader) ownAnswer(key, n *yaml.Node, s *sampling, o *own) {
 		}
 	}
 	if !slices.Contains(paths, withoutItems(key.Value)) {
-		r.wrong(key, CodeReference, suggest(key.Value, paths), "there is no step %s", shown(key.Value))
+		r.wrong(key, CodeReference, Suggest(key.Value, paths), "there is no step %s", shown(key.Value))
 		return
 	}
 	if value, ok := r.plain(n, "the answer to "+key.Value); ok {
@@ -149,7 +149,7 @@ func (r *reader) ownEvent(key, n *yaml.Node, s *sampling, o *own) {
 	}
 	if !found {
 		slices.Sort(names)
-		r.wrong(key, CodeReference, suggest(key.Value, slices.Compact(names)), "no step waits for event %s", shown(key.Value))
+		r.wrong(key, CodeReference, Suggest(key.Value, slices.Compact(names)), "no step waits for event %s", shown(key.Value))
 	}
 }
 

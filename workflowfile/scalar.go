@@ -110,7 +110,7 @@ func (r *reader) isName(n *yaml.Node, what string) bool {
 func (r *reader) oneOf(n *yaml.Node, what string, words ...string) string {
 	s, ok := r.text(n, what)
 	if ok && !slices.Contains(words, s) {
-		r.wrong(n, CodeValue, suggest(s, words), "%s %s is unknown", what, shown(s))
+		r.wrong(n, CodeValue, Suggest(s, words), "%s %s is unknown", what, shown(s))
 		return ""
 	}
 	return s

@@ -138,17 +138,17 @@ func (r *reader) unresolved(ref reference, u use) (code Code, fix, problem strin
 	case first == "inputs" && s.inputs == nil, first == "steps" && s.inputs == nil:
 		return CodeReference, "a default may use run, tick and event", "there are no " + first + " yet"
 	case !slices.Contains(s.variables(), first):
-		return CodeReference, suggest(first, s.variables()), "there is no " + shown(first)
+		return CodeReference, Suggest(first, s.variables()), "there is no " + shown(first)
 	case first == "steps":
 		return r.unresolvedStep(ref, u)
 	case member == "":
 		return "", "", ""
 	case first == "inputs":
 		if _, ok := s.inputs[member]; !ok {
-			return CodeReference, suggest(member, slices.Sorted(maps.Keys(s.inputs))), "there is no input " + shown(member)
+			return CodeReference, Suggest(member, slices.Sorted(maps.Keys(s.inputs))), "there is no input " + shown(member)
 		}
 	case !slices.Contains(known[first], member):
-		return CodeReference, suggest(member, known[first]), first + " has no " + shown(member)
+		return CodeReference, Suggest(member, known[first]), first + " has no " + shown(member)
 	}
 	return "", "", ""
 }
@@ -166,7 +166,7 @@ func (r *reader) unresolvedStep(ref reference, u use) (code Code, fix, problem s
 	case r.places[id] > 0:
 		return CodeReference, "a step is seen by its own list and the lists within; use the result of the each", "step " + shown(id) + " is inside another list"
 	default:
-		return CodeReference, suggest(id, u.scope.steps()), "there is no step " + shown(id)
+		return CodeReference, Suggest(id, u.scope.steps()), "there is no step " + shown(id)
 	}
 	if len(ref.path) == 2 {
 		return "", "", ""
@@ -176,7 +176,7 @@ func (r *reader) unresolvedStep(ref reference, u use) (code Code, fix, problem s
 		if len(results) == 0 {
 			return CodeReference, "leave it out", "step " + shown(id) + " sleeps and has no result"
 		}
-		return CodeReference, suggest(ref.path[2], results), "step " + shown(id) + " has no " + shown(ref.path[2])
+		return CodeReference, Suggest(ref.path[2], results), "step " + shown(id) + " has no " + shown(ref.path[2])
 	}
 	return "", "", ""
 }

@@ -37,7 +37,7 @@ func (r *reader) shape(n *yaml.Node, shape string) (m members, ok bool) {
 	m = members{}
 	for key, value := range r.pairs(n) {
 		if !slices.Contains(shapes[shape], key.Value) {
-			r.wrong(key, CodeField, suggest(key.Value, shapes[shape]), "%s has no member %s", shape, shown(key.Value))
+			r.wrong(key, CodeField, Suggest(key.Value, shapes[shape]), "%s has no member %s", shape, shown(key.Value))
 			continue
 		}
 		m[key.Value] = value

@@ -13,8 +13,9 @@ func shown(s string) string {
 	return strconv.QuoteToASCII(s)
 }
 
-// suggest names the nearest known name, or all of them.
-func suggest(name string, known []string) string {
+// Suggest is what a message about an unknown name ends with: the nearest known
+// name, or all of them.
+func Suggest(name string, known []string) string {
 	for _, k := range known {
 		if near(name, k) {
 			return "did you mean " + k + "?"

@@ -67,7 +67,7 @@ func (r *reader) action(n *yaml.Node, u *Uses) (action ActionInfo, inherited, ok
 	if actions != nil {
 		if action, ok = actions[u.Action]; !ok {
 			known := slices.Sorted(maps.Keys(actions))
-			r.wrong(n, CodeReference, suggest(u.Action, known), "%s has no action %s", u.Connection, shown(u.Action))
+			r.wrong(n, CodeReference, Suggest(u.Action, known), "%s has no action %s", u.Connection, shown(u.Action))
 			return ActionInfo{}, false, false
 		}
 		if action.Contract != nil {
@@ -106,7 +106,7 @@ func (r *reader) members(n, with *yaml.Node, u *Uses, action ActionInfo) {
 	known := slices.Sorted(slices.Values(slices.Concat(action.Required, action.Optional)))
 	for key, value := range r.pairs(with) {
 		if action.Optional != nil && !slices.Contains(known, key.Value) {
-			r.wrong(key, CodeField, suggest(key.Value, known), "%s.%s takes no %s", u.Connection, u.Action, shown(key.Value))
+			r.wrong(key, CodeField, Suggest(key.Value, known), "%s.%s takes no %s", u.Connection, u.Action, shown(key.Value))
 		}
 		if _, ok := builtIn(u.Connection); !ok || key.Value != "at" {
 			continue
