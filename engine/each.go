@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -168,8 +167,18 @@ func (x *execution) item(path string, s *semel.EachStep, data []byte) bool {
 		return false
 	}
 	end := b.call(func(ctx semel.Context) error { return s.Body(ctx, data) })
-	if end.err == nil && end.reason == "" && !end.suspended && x.later(path) {
-		end.reason = "changed code: the record of " + path + " has steps that the code no longer reaches"
+	returned, missed := end.reason == "" && !end.suspended, x.later(path)
+	if returned && x.ctx.Err() != nil && (end.err != nil || missed) { // it may have stopped because the worker does
+		x.goOnSoon()
+		x.settle(b)
+		return false
+	}
+	if returned && missed {
+		reason := "changed code: the record of " + path + " has steps that the code no longer reaches"
+		if end.err != nil {
+			reason += "; it returned: " + end.err.Error()
+		}
+		end = ending{reason: reason}
 	}
 	if _, happened := errors.AsType[*semel.UnreadableError](end.err); happened {
 		end = ending{reason: end.err.Error()}
@@ -183,10 +192,6 @@ func (x *execution) item(path string, s *semel.EachStep, data []byte) bool {
 		x.settle(b)
 		return false
 	case end.suspended:
-		x.settle(b)
-		return false
-	case errors.Is(end.err, context.Canceled) && x.ctx.Err() != nil:
-		x.goOnSoon()
 		x.settle(b)
 		return false
 	}

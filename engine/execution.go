@@ -285,6 +285,10 @@ func (x *execution) conclude(main *branch, end ending) semel.RunNext {
 	case end.suspended:
 		return x.suspended()
 	}
+	if x.ctx.Err() != nil && (end.err != nil || len(x.missed()) > 0) { // it may have stopped because the worker does
+		x.goOnSoon()
+		return x.suspended()
+	}
 	if missed := x.missed(); len(missed) > 0 {
 		reason := fmt.Sprintf("changed code: the record has step %s, which the code no longer reaches", missed[0])
 		if end.err != nil {
@@ -294,10 +298,6 @@ func (x *execution) conclude(main *branch, end ending) semel.RunNext {
 	}
 	if end.err == nil {
 		return x.next(semel.RunCompleted, "")
-	}
-	if x.ctx.Err() != nil { // the error may be that of a context that ended
-		x.goOnSoon()
-		return x.suspended()
 	}
 	if needsPerson(end.err) {
 		return x.held(end.err.Error())
