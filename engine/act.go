@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 
 	"github.com/semel-dev/semel"
@@ -27,25 +26,34 @@ func (b *branch) do(path string, s *semel.DoStep, rec semel.StepRecord, recorded
 	if recorded && rec.What != "" && rec.What != c.Action {
 		b.hold(path, fmt.Sprintf("changed code: step %s is recorded as action %s, and the code asks for %s", path, rec.What, c.Action))
 	}
-	if recorded && rec.Operation == (semel.ID{}) {
-		return b.commuted(path, s, &c, rec)
-	}
 	id, err := x.w.e.identify(&c)
-	if err != nil {
+	switch {
+	case err != nil && recorded: // what is on record may have happened
+		b.hold(path, fmt.Sprintf("changed code: step %s is on record, and what the code asks for now cannot be sent: %v", path, err))
+	case err != nil:
 		return rec, &semel.FailedError{Path: path, Reason: err.Error()}
 	}
 	id.Run, id.Step = x.run.ID, path
 	p := &pursuit{e: x.w.e, call: &c, branch: b, path: path}
+	if recorded && rec.Operation == (semel.ID{}) {
+		return b.commuted(p, s, id, rec)
+	}
 	if !s.Exempt {
 		p.approval = b.covering(path, &id)
 	}
 	if recorded {
 		return b.resume(p, s, rec)
 	}
-	if c.Contract.Protection == semel.Commutes {
-		return b.commute(p, s, semel.Operation{Identity: id})
+	return b.first(p, s, semel.Operation{Identity: id})
+}
+
+// first makes the first attempt. An effect that commutes needs no claim, but
+// where a person approved it, the claim is what checks the approval.
+func (b *branch) first(p *pursuit, s *semel.DoStep, o semel.Operation) (semel.StepRecord, error) {
+	if p.call.Contract.Protection == semel.Commutes && p.approval == nil {
+		return b.commute(p, s, o)
 	}
-	out, err := p.begin(semel.Operation{Identity: id})
+	out, err := p.begin(o)
 	if errors.Is(err, semel.ErrStale) {
 		return b.meet(p, s)
 	}
@@ -86,7 +94,7 @@ func (b *branch) meet(p *pursuit, s *semel.DoStep) (semel.StepRecord, error) {
 	}
 	b.keep(semel.StepRecord{Path: p.path, Kind: semel.StepAction, What: p.call.Action, Operation: o.ID, Outcome: semel.StepOpen, Effect: &o})
 	out := semel.Outcome{Status: semel.Status(o.StateAt(e.estimate())), Operation: o, Replayed: true}
-	if o.State == semel.Failed && o.Incident == "" && !o.Cancelled && p.call.Contract.OnFailed != semel.ReturnFailed {
+	if o.State == semel.Failed && o.Incident == "" && !o.Expired && !o.Cancelled && !o.Cancel && p.call.Contract.OnFailed != semel.ReturnFailed {
 		out, err = p.anew(o) // a new run asks for it: nothing had happened
 	}
 	return b.judge(p, s, &out, err)
@@ -128,9 +136,9 @@ func (b *branch) judge(p *pursuit, s *semel.DoStep, out *semel.Outcome, err erro
 		b.x.record(rec)
 		b.suspend(b.x.operationWait(p.path, o))
 	case semel.StatusConflict, semel.StatusExpired, semel.StatusIncident, semel.StatusUnsafe:
-		b.hold(p.path, "step "+p.path+": "+out.Refusal())
 	}
-	return rec, nil
+	b.hold(p.path, "step "+p.path+": "+out.Refusal())
+	return rec, nil // not reached: hold ends the goroutine
 }
 
 // failed decides what follows a known failure: another attempt, now or later,
@@ -170,6 +178,8 @@ func (b *branch) failed(p *pursuit, s *semel.DoStep, rec semel.StepRecord) (seme
 		return rec, failure
 	case tried > 0 && refused == 0 && !unsent && !o.Absent:
 		return rec, failure // a person said that it did not happen
+	case o.Cancel:
+		b.hold(p.path, "step "+p.path+" was asked to stop, and nothing happened: only a person may start it again (semel op retry "+o.ID.String()+")")
 	}
 	if tried > 0 {
 		b.check()
@@ -326,22 +336,21 @@ type repeated struct {
 }
 
 // commuted hands back the record of an effect that has no operation.
-func (b *branch) commuted(path string, s *semel.DoStep, c *semel.Call, rec semel.StepRecord) (semel.StepRecord, error) {
-	id, err := b.x.w.e.identify(c)
-	if err != nil {
-		return rec, &semel.FailedError{Path: path, Reason: err.Error()}
-	}
+func (b *branch) commuted(p *pursuit, s *semel.DoStep, id semel.Identity, rec semel.StepRecord) (semel.StepRecord, error) {
 	if rec.Outcome != semel.StepFailed {
 		var was repeated
 		if err := json.Unmarshal(rec.Result, &was); err == nil && was.Request != "" && was.Request != id.Fingerprint.String() {
-			b.hold(path, "step "+path+" is on record with another request: two requests need two names (Context.Named), and changed code a new version")
+			b.hold(p.path, "step "+p.path+" is on record with another request: two requests need two names (Context.Named), and changed code a new version")
 		}
 		return rec, nil
 	}
 	if !b.x.later(b.path) && b.x.run.RetriedAt.After(rec.At) {
-		return b.commute(&pursuit{e: b.x.w.e, call: c, branch: b, path: path}, s, semel.Operation{Identity: id})
+		if !s.Exempt {
+			p.approval = b.covering(p.path, &id)
+		}
+		return b.first(p, s, semel.Operation{Identity: id})
 	}
-	return rec, &semel.FailedError{Path: path, Reason: rec.Failure, Exhausted: s.Retry.Attempts > 1}
+	return rec, &semel.FailedError{Path: p.path, Reason: rec.Failure, Exhausted: s.Retry.Attempts > 1}
 }
 
 // stopping says why nothing may be sent on behalf of the run, if so.
@@ -353,6 +362,8 @@ func (b *branch) stopping() error {
 		return errPaused
 	case b.x.fenced.Load(), b.poisoned.Load():
 		return errFenced
+	case b.x.aborted.Load():
+		return errNotKept
 	}
 	return nil
 }
@@ -389,6 +400,5 @@ func (b *branch) covering(path string, id *semel.Identity) *semel.Approval {
 		what = fmt.Sprintf("the request differs in %v", out.Fields)
 	}
 	b.hold(path, "step "+path+": the approval is stale: "+what+"; nothing was sent")
-	runtime.Goexit() // not reached: hold ends the goroutine
-	return nil
+	return nil // not reached: hold ends the goroutine
 }

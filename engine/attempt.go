@@ -24,6 +24,7 @@ var (
 	errCancelled = errors.New("it was cancelled")
 	errPaused    = errors.New("the run was paused")
 	errTwice     = errors.New("one attempt may send only once")
+	errNotKept   = errors.New("what came before it in the run could not be recorded")
 )
 
 // claim commits the next attempt under contract c. The returned held counts

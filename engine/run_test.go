@@ -602,9 +602,15 @@ func TestAChildThatAnotherRunWaitsForGoesOn(t *testing.T) {
 }
 
 func TestAnApprovalThatEndedIsAskedForAgain(t *testing.T) {
+	for _, protection := range []semel.Protection{semel.Unprotected, semel.Commutes} {
+		t.Run(string(protection), func(t *testing.T) { testAnApprovalThatEnded(t, protection) })
+	}
+}
+
+func testAnApprovalThatEnded(t *testing.T, protection semel.Protection) {
 	eachStore(t, func(t *testing.T, open func() shifted) {
 		var w world
-		pay := act("pay", &w, semel.Contract{Protection: semel.Unprotected})
+		pay := act("pay", &w, semel.Contract{Protection: protection})
 		wf := semel.Workflow[invoice]{Name: "payout", Key: func(i invoice) string { return i.ID }, Func: func(ctx semel.Context, i invoice) error {
 			if err := semel.Approve(ctx, pay, i, semel.Ask{Valid: time.Hour}); err != nil {
 				return err
