@@ -124,9 +124,7 @@ func New(ctx context.Context, store semel.Store, o Options) (*Engine, error) {
 		e.stop()
 		return nil, fmt.Errorf("read the store's clock: %w", err)
 	}
-	patient, cancel := context.WithTimeout(ctx, o.Patience)
-	defer cancel()
-	switch err := e.ingest(patient); {
+	switch err := e.ingest(ctx); {
 	case errors.Is(err, semel.ErrUnavailable), errors.Is(err, semel.ErrUnconfirmed):
 		e.stop()
 		return nil, err
@@ -190,11 +188,14 @@ func (e *Engine) newID() semel.ID {
 	return semel.NewID(e.estimate(), random)
 }
 
-// ingest brings spooled evidence to the store.
+// ingest brings spooled evidence to the store, for as long as the engine's
+// patience lasts: what the store cannot take must not keep other work waiting.
 func (e *Engine) ingest(ctx context.Context) error {
 	if e.opt.Spool == nil {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, e.opt.Patience)
+	defer cancel()
 	err := e.opt.Spool.Each(ctx, func(ev semel.Evidence) error {
 		o, err := e.store.Load(ctx, ev.Scope, ev.Key)
 		if errors.Is(err, semel.ErrNotFound) && ev.Event.Kind == semel.EvRefused {
@@ -203,11 +204,14 @@ func (e *Engine) ingest(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		n := ev.Event.Attempt
-		if o.ID != ev.ID || n < 1 || n > len(o.Attempts) || o.Attempts[n-1].Token != ev.Token {
+		said, ok := ev.Event, true
+		if n := said.Attempt; o.ID != ev.ID || n < 1 || n > len(o.Attempts) || o.Attempts[n-1].Token != ev.Token {
+			said, ok = unclaimed(&o, ev.Event)
+		}
+		if !ok {
 			return nil
 		}
-		_, err = e.record(ctx, o, ev.Event)
+		_, err = e.record(ctx, o, said)
 		if _, never := errors.AsType[*semel.TransitionError](err); never {
 			e.log.Error("spooled evidence does not fit its operation", "operation", o.ID, "err", err)
 			return nil
@@ -218,4 +222,25 @@ func (e *Engine) ingest(ctx context.Context) error {
 		return fmt.Errorf("take in spooled evidence: %w", err)
 	}
 	return nil
+}
+
+const restored = "the database was restored from an older copy, or lost what it had acknowledged"
+
+// unclaimed is what evidence about an attempt whose claim is not on record says
+// of the operation as it is now. Either the claim never reached the store, and
+// nothing was sent, or the store lost it, and the effect may be there beside
+// another one. ok is false for evidence that nothing happened, and where a
+// second effect is none.
+func unclaimed(o *semel.Operation, ev semel.Event) (said semel.Event, ok bool) {
+	once := o.Contract.Protection.Repeatable() || o.Contract.Protection == semel.Transactional
+	switch {
+	case ev.Kind == semel.EvConfirmed && once:
+		ev.Attempt = 0
+		return ev, true
+	case ev.Kind == semel.EvConfirmed:
+		return semel.Event{Kind: semel.EvContradiction, By: ev.By, Reference: ev.Reference, Result: ev.Result, Reason: "an attempt that is not on record happened: " + restored}, true
+	case ev.Kind == semel.EvLost && !once:
+		return semel.Event{Kind: semel.EvLost, By: ev.By, Reason: ev.Reason, Incident: "an attempt that is not on record may have happened: " + restored}, true
+	}
+	return semel.Event{}, false
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -174,5 +176,127 @@ func TestRecoveryGoesOnAfterAnOutage(t *testing.T) {
 		if _, logical, requests := w.total(); logical != ops || requests != 2*ops {
 			t.Errorf("%d logical effects in %d requests, want %d in %d", logical, requests, ops, 2*ops)
 		}
+	})
+}
+
+// Law 6: what an attempt says whose claim the database has lost is judged, too:
+// the operation that took its key since then may be the second effect.
+func TestEvidenceOfALostClaimIsJudged(t *testing.T) {
+	keyed := semel.Contract{Protection: semel.Keyed, Window: time.Hour, Backoff: time.Hour}
+	for name, test := range map[string]struct {
+		contract semel.Contract
+		answer   semel.Event // to the attempt on record
+		spooled  semel.Event
+		want     semel.State
+		incident string
+	}{
+		"happened, beside one that happened":   {semel.Contract{}, confirmed(1), confirmed(2), semel.Completed, "not on record happened"},
+		"may have happened, beside one":        {semel.Contract{}, confirmed(1), lost("timeout"), semel.Completed, "not on record may have happened"},
+		"happened, where nothing had":          {semel.Contract{}, semel.Event{Kind: semel.EvRefused}, confirmed(2), semel.Unknown, "reported after"},
+		"may have happened, where nothing had": {semel.Contract{}, semel.Event{Kind: semel.EvRefused}, lost("timeout"), semel.Unknown, "may have happened"},
+		"nothing happened":                     {semel.Contract{}, confirmed(1), semel.Event{Kind: semel.EvRefused, Unsent: true}, semel.Completed, ""},
+		"happened, under the same key":         {keyed, lost("timeout"), confirmed(2), semel.Completed, ""},
+		"may have happened, under that key":    {keyed, confirmed(1), lost("timeout"), semel.Completed, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachStore(t, func(t *testing.T, open func() shifted) {
+				w := &world{answer: func(int, *semel.Send) (semel.Event, bool) { return test.answer, true }}
+				store := open()
+				out := do(t, newEngine(t, store, engine.Options{}), call(w, "k", `{}`, test.contract))
+				spool := &shelf{}
+				test.spooled.Attempt = 1
+				id := semel.NewID(time.Now(), [10]byte{1})
+				if err := spool.Put(semel.Evidence{ID: id, Scope: "test", Key: "k", Token: id, Event: test.spooled}); err != nil {
+					t.Fatal(err)
+				}
+				newEngine(t, store, engine.Options{Spool: spool})
+				o, err := store.LoadID(t.Context(), out.Operation.ID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if o.State != test.want || !strings.Contains(o.Incident, test.incident) || test.incident == "" && o.Incident != "" || len(spool.all) > 0 {
+					t.Errorf("it is %s with incident %q and %d pieces in the spool, want %s with %q and none", o.State, o.Incident, len(spool.all), test.want, test.incident)
+				}
+			})
+		})
+	}
+}
+
+// Evidence that the store does not take, for whatever reason, keeps no other
+// operation from being recovered.
+func TestRecoveryGoesOnBesideEvidenceThatIsNotTaken(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() shifted) {
+		keyed := semel.Contract{Protection: semel.Keyed, Window: time.Hour, Timeout: time.Second}
+		w := &world{answer: func(_ int, s *semel.Send) (semel.Event, bool) {
+			if s.Attempt == 1 {
+				return lost("timeout"), true
+			}
+			return confirmed(1), true
+		}}
+		store, spool := &failing{shifted: open()}, &shelf{}
+		e := newEngine(t, store, engine.Options{Resolve: resolve(w, keyed), Spool: spool, Patience: 100 * time.Millisecond})
+		poison := do(t, e, call(w, "poison", `{}`, semel.Contract{})).Operation
+		do(t, e, call(w, "k", `{}`, keyed))
+		store.mu.Lock()
+		store.fail = func(c semel.Change) (bool, error) {
+			if c.Before.Key == poison.Key {
+				return false, errors.New("no such column")
+			}
+			return false, nil
+		}
+		store.mu.Unlock()
+		ev := confirmed(1)
+		ev.Attempt = 1
+		if err := spool.Put(semel.Evidence{ID: poison.ID, Scope: poison.Scope, Key: poison.Key, Token: poison.Attempts[0].Token, Event: ev}); err != nil {
+			t.Fatal(err)
+		}
+		store.Shift(time.Minute)
+		ctx, stop := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { _ = e.Run(ctx) })
+		until := time.Now().Add(10 * time.Second)
+		for _, _, requests := w.total(); requests < 3 && time.Now().Before(until); _, _, requests = w.total() {
+			time.Sleep(10 * time.Millisecond)
+		}
+		stop()
+		wg.Wait()
+		wantEffects(t, w, 3, 3)
+	})
+}
+
+// asked is a store that remembers how many due operations it was last asked
+// for.
+type asked struct {
+	failing
+	limit atomic.Int32
+}
+
+func (a *asked) Due(ctx context.Context, limit int) ([]semel.Operation, error) {
+	a.limit.Store(int32(limit))
+	return a.failing.Due(ctx, limit)
+}
+
+// Recovery forgets what it put off and somebody else settled.
+func TestRecoveryForgetsWhatItPutOff(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() shifted) {
+		keyed := semel.Contract{Protection: semel.Keyed, Window: time.Hour, Timeout: time.Second}
+		w := &world{answer: func(int, *semel.Send) (semel.Event, bool) { return lost("timeout"), true }}
+		store := &asked{failing: failing{shifted: open()}}
+		e := newEngine(t, store, engine.Options{Resolve: resolve(w, keyed)})
+		o := do(t, e, call(w, "k", `{}`, keyed)).Operation
+		store.mu.Lock()
+		store.fail = func(semel.Change) (bool, error) { return false, semel.ErrUnavailable }
+		store.mu.Unlock()
+		store.Shift(time.Minute)
+		ctx, stop := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		defer stop()
+		wg.Go(func() { _ = e.Run(ctx) })
+		waiting(t, "put off", func() bool { return store.limit.Load() == 101 })
+		if _, err := newEngine(t, open(), engine.Options{}).Settle(t.Context(), o.ID, engine.Settlement{Happened: true, By: "ann", Reason: "seen"}); err != nil {
+			t.Fatal(err)
+		}
+		waiting(t, "forgotten", func() bool { return store.limit.Load() == 100 })
 	})
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -85,6 +86,8 @@ func (e *Engine) Recover(ctx context.Context) (int, error) {
 }
 
 func (e *Engine) recoverDue(ctx context.Context, skip map[semel.ID]time.Time) (int, error) {
+	now := time.Now()
+	maps.DeleteFunc(skip, func(_ semel.ID, until time.Time) bool { return !now.Before(until) })
 	due, err := e.store.Due(ctx, dueBatch+len(skip)) // what is skipped never hides the rest
 	if err != nil {
 		return 0, err
@@ -95,10 +98,7 @@ func (e *Engine) recoverDue(ctx context.Context, skip map[semel.ID]time.Time) (i
 	worked := 0
 	for _, o := range due {
 		mu.Lock()
-		skipped := time.Now().Before(skip[o.ID])
-		if !skipped {
-			delete(skip, o.ID)
-		}
+		_, skipped := skip[o.ID]
 		mu.Unlock()
 		if skipped {
 			continue
