@@ -32,10 +32,14 @@ func (e Ended) Into(into any) error {
 type ChildError struct {
 	Path   string
 	Run    ID
-	State  RunState
+	State  RunState // failed or cancelled
 	Reason string
 }
 
 func (e *ChildError) Error() string {
-	return fmt.Sprintf("run %s of step %s %s: %s", e.Run, e.Path, e.State, e.Reason)
+	s := fmt.Sprintf("run %s of step %s is %s", e.Run, e.Path, e.State)
+	if e.Reason != "" {
+		s += ": " + e.Reason
+	}
+	return s
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/semel-dev/semel"
 )
@@ -101,7 +102,12 @@ func (b *branch) child(path string, s *semel.ChildStep, rec semel.StepRecord, re
 		x.abort(err)
 		b.exit()
 	}
-	if b.above(r.ID) {
+	above, err := b.above(r.ID)
+	if err != nil {
+		x.abort(err)
+		b.exit()
+	}
+	if above {
 		b.hold(path, "step "+path+" waits for a run that waits for this one, so neither can end: start another run")
 	}
 	if fields := r.DiffInput(n.Input); len(fields) > 0 {
@@ -133,25 +139,30 @@ func childEnd(rec semel.StepRecord) (semel.StepRecord, error) {
 		return rec, nil
 	}
 	id, _ := semel.ParseID(string(rec.Result[1 : len(rec.Result)-1])) // as child wrote it
-	return semel.StepRecord{}, &semel.ChildError{Path: rec.Path, Run: id, State: semel.RunFailed, Reason: rec.Failure}
+	state, reason, _ := strings.Cut(rec.Failure, ": ")
+	return semel.StepRecord{}, &semel.ChildError{Path: rec.Path, Run: id, State: semel.RunState(state), Reason: reason}
 }
 
 // above reports whether the run is this one, or one that waits for it.
-func (b *branch) above(id semel.ID) bool {
+func (b *branch) above(id semel.ID) (bool, error) {
 	r := b.x.run
 	for range maxDepth {
 		if r.ID == id {
-			return true
+			return true, nil
 		}
 		if r.Parent == (semel.ID{}) {
-			return false
+			return false, nil
 		}
-		var err error
-		if r, err = b.x.w.runs.LoadRun(b.x.ctx, r.Parent); err != nil {
-			return false
+		parent, err := b.x.w.runs.LoadRun(b.x.ctx, r.Parent)
+		if errors.Is(err, semel.ErrNotFound) {
+			return false, nil
 		}
+		if err != nil {
+			return false, err
+		}
+		r = parent
 	}
-	return false
+	return false, nil
 }
 
 // maxDepth is how far runs above a run are looked at.
