@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"log/slog"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -178,3 +179,58 @@ func TestStopBeforeSending(t *testing.T) {
 		}
 	})
 }
+
+// stuck is a store that does not answer renewals of runs.
+type stuck struct {
+	shifted
+	semel.Runs
+}
+
+func (*stuck) RenewRuns(ctx context.Context, _ []semel.RunFence, _ time.Duration) ([]semel.Run, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestRenewalWithoutAnAnswerIsLogged: a worker loses its runs by it.
+func TestRenewalWithoutAnAnswerIsLogged(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() shifted) {
+		logged := make(chan string, 100)
+		inner := open()
+		e := newEngine(t, &stuck{shifted: inner, Runs: inner.(semel.Runs)}, engine.Options{Lease: 400 * time.Millisecond, Logger: slog.New(messages(logged))})
+		wf := semel.Workflow[invoice]{Name: "bill", Func: func(semel.Context, invoice) error {
+			for {
+				select {
+				case message := <-logged:
+					if message == "renew the leases of runs" {
+						return nil
+					}
+				case <-time.After(5 * time.Second):
+					t.Error("nothing is logged")
+					return nil
+				}
+			}
+		}}
+		worker, err := engine.NewWorker(t.Context(), e, engine.WorkerOptions{Workflows: []semel.WorkflowDefinition{wf.Definition()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &rig{T: t, store: inner, runs: inner.(semel.Runs), e: e, w: worker}
+		r.pass(r.start(wf.New("k", invoice{ID: "i"})).ID)
+	})
+}
+
+// messages takes what is logged.
+type messages chan<- string
+
+func (messages) Enabled(context.Context, slog.Level) bool { return true }
+
+func (m messages) Handle(_ context.Context, r slog.Record) error {
+	select {
+	case m <- r.Message:
+	default:
+	}
+	return nil
+}
+
+func (m messages) WithAttrs([]slog.Attr) slog.Handler { return m }
+func (m messages) WithGroup(string) slog.Handler      { return m }

@@ -39,9 +39,9 @@ func (w *Worker) renew(ctx context.Context) {
 		return
 	}
 	asked := w.e.clock()
-	ctx, cancel := context.WithTimeout(ctx, w.e.opt.Lease)
+	patient, cancel := context.WithTimeout(ctx, w.e.opt.Lease)
 	defer cancel()
-	runs, err := w.runs.RenewRuns(ctx, fences, w.e.opt.Lease)
+	runs, err := w.runs.RenewRuns(patient, fences, w.e.opt.Lease)
 	if err != nil {
 		if ctx.Err() == nil {
 			w.e.log.Warn("renew the leases of runs", "runs", len(fences), "err", err)

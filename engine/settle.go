@@ -44,7 +44,8 @@ func (e *SettledError) Error() string {
 // Settle records a person's decision. An open incident is closed by it. It
 // fails with *SettledError when there is nothing to settle, with
 // *semel.InputError for an incomplete or too early decision, and with the
-// store's errors; then nothing was changed.
+// store's errors; then nothing was changed, unless the error wraps
+// semel.ErrUnconfirmed: asking again tells.
 func (e *Engine) Settle(ctx context.Context, id semel.ID, s Settlement) (semel.Operation, error) {
 	if s.Reason == "" || s.By == "" {
 		return semel.Operation{}, &semel.InputError{Field: "reason", Problem: "is missing", Hint: "say who decides and why: it is the evidence"}
