@@ -8,8 +8,8 @@
 //     the fingerprint of one [Request].
 //   - A [Contract] says what the destination promises about that effect, for
 //     example that it honours a key for 24 hours.
-//   - An [Attempt] is one try. Its number is the fence: only the current
-//     attempt may write an outcome.
+//   - An [Attempt] is one try. Its number is the fence: what an older attempt
+//     reports is evidence to be judged, and overwrites nothing.
 //   - An [Event] is evidence, one recorded fact. Evidence is append-only.
 //   - A [State] follows from the evidence: in progress, completed, failed
 //     (nothing happened) or unknown. [Operation.Apply] is the only way from
@@ -19,5 +19,7 @@
 // The package is pure: it holds no clock, goroutine, socket, file or log.
 // Stores and destinations stand behind two ports, [Store] and [Destination];
 // package engine joins them and implements [Guard]. Users write an [Action]
-// and call its Do method.
+// and call its Do method, or a [Workflow]: a function whose steps are recorded
+// ([Do], [Sleep], [Wait], [Approve], [Each], [Child]), and which a worker of
+// package engine executes as a [Run].
 package semel

@@ -7,8 +7,8 @@
 // with the same seed, so that the same requests lose their answers and the same
 // workers die: the usual way (at least once, a fresh key minted per call), and
 // with Semel as one run of a workflow, billing/nightly_billing.yaml, which also
-// marks in the biller's own ledger what was paid. Workers are real processes, killed with SIGKILL while
-// a request of theirs is at the destination.
+// marks in the biller's own ledger what was paid. Workers are real processes,
+// killed with SIGKILL while a request of theirs is at the destination.
 //
 // What happened is counted in the ledgers of the destinations and of the biller
 // alone. Semel's own rows are asked about which effects nobody can know, and how

@@ -9,8 +9,8 @@
 // of its own code there are; then once for each call and each [Fault] that fits
 // it, and then with two faults, chosen by a seed. Afterwards each effect is
 // counted in the world and compared with the record. An [Outcome] is once,
-// never, unknown (nobody can know, and a person is asked), twice or lost; the
-// last two must never be.
+// never, held (for no reason of the fault's), unknown (nobody can know, and a
+// person is asked), twice or lost; the last two must never be.
 //
 // [Test] is that for a test:
 //
@@ -24,8 +24,8 @@
 // seed give the same verdict, to the byte.
 //
 // What destinations answer and events bring is in Options; for a workflow that
-// is a YAML file, package workflowfile infers it,
-// and the command semel drill does both.
+// is a YAML file, package workflowfile infers it, and the command semel drill
+// does both.
 //
 // # What a drill does not show
 //
