@@ -266,3 +266,57 @@ func TestDesignIndexIsComplete(t *testing.T) {
 		t.Errorf("design/README.md (-pages +index):\n%s", diff)
 	}
 }
+
+var citedTest = regexp.MustCompile("`([a-z/]+)\\.(Test[A-Za-z0-9]+)`")
+
+// TestGuaranteesCiteTests: each guarantee names tests, and they exist.
+func TestGuaranteesCiteTests(t *testing.T) {
+	for line := range strings.Lines(read(t, "reference/guarantees.md")) {
+		if !strings.HasPrefix(line, "| **") {
+			continue
+		}
+		cited := citedTest.FindAllStringSubmatch(line, -1)
+		if len(cited) == 0 {
+			t.Errorf("no test is cited: %s", line)
+		}
+		for _, m := range cited {
+			dir := "../" + m[1]
+			if m[1] == "semel" {
+				dir = ".."
+			}
+			files, err := filepath.Glob(dir + "/*_test.go")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(files, func(f string) bool { return strings.Contains(read(t, f), "\nfunc "+m[2]+"(") }) {
+				t.Errorf("%s.%s is no test: %s", m[1], m[2], line)
+			}
+		}
+	}
+}
+
+// TestEveryMemberIsExplained: a member of what commands and the server print as
+// JSON is named by a page.
+func TestEveryMemberIsExplained(t *testing.T) {
+	var text strings.Builder
+	for _, page := range []string{"commands", "configuration", "evidence", "drilling"} {
+		text.WriteString(read(t, "reference/"+page+".md"))
+	}
+	member := regexp.MustCompile(`json:"([a-z0-9_]+)[,"]`)
+	for _, pattern := range []string{"../cmd/semel/*.go", "../server/*.go", "../drill/verdict.go", "../check/report.go", "../check/finding.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", pattern, err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			for _, m := range member.FindAllStringSubmatch(read(t, file), -1) {
+				if shown := text.String(); !strings.Contains(shown, "`"+m[1]+"`") && !strings.Contains(shown, `"`+m[1]+`":`) {
+					t.Errorf("%s: no page explains the member %q", file, m[1])
+				}
+			}
+		}
+	}
+}
