@@ -196,12 +196,9 @@ func TestEvaluationHasABoundedCost(t *testing.T) {
 	for i := range rows {
 		rows[i] = json.Number(fmt.Sprint(i))
 	}
-	start := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	_, err := v.Eval(ctx, workflowfile.Vars{"inputs": map[string]any{"rows": rows}})
+	_, err := v.Eval(t.Context(), workflowfile.Vars{"inputs": map[string]any{"rows": rows}})
 	if err == nil || !strings.Contains(err.Error(), "cost limit exceeded") {
-		t.Errorf("got %v after %v, want the cost limit", err, time.Since(start))
+		t.Errorf("got %v, want the cost limit", err)
 	}
 }
 

@@ -143,16 +143,12 @@ func TestInterruptedDoRecordsThatItIsUnknown(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-arrived
-		began := time.Now()
 		_ = cmd.Process.Signal(os.Interrupt)
 		if code := wait(t, cmd.Wait()); code != exitUnknown || !strings.Contains(stdout.String(), `"state":"unknown"`) {
 			t.Errorf("ended with %d, want %d:\n%s%s", code, exitUnknown, stdout, stderr)
 		}
 		if said := stderr.String(); !strings.Contains(said, "Safe to send again under the same key") || strings.Contains(said, "goes on") || strings.Contains(stdout.String(), "goes on") {
 			t.Errorf("the attempt is over, but it says:\n%s%s", stdout, stderr)
-		}
-		if took := time.Since(began); took > 20*time.Second {
-			t.Errorf("it took %v to stop waiting", took)
 		}
 		if _, stdout, _ := runSemel(t, dir, db, "op", "show", "--key", "charge", "--output", "json"); !strings.Contains(stdout, `"outcome":"lost"`) {
 			t.Errorf("the lost attempt is not on record: %s", stdout)

@@ -160,16 +160,12 @@ func TestEndlessProgramIsStoppedAtTheTimeout(t *testing.T) {
 			d := open(t, command.Options{NoEffectExit: []int{9}, Grace: 300 * time.Millisecond})
 			s := send(args)
 			s.Operation.Contract.Timeout = 300 * time.Millisecond
-			start := time.Now()
 			got := d.Send(t.Context(), s)
 			if got.Kind != semel.EvLost || !got.Closed || !strings.HasPrefix(got.Reason, "no end within 300ms: the program was stopped") {
 				t.Errorf("got %s closed %v %q", got.Kind, got.Closed, got.Reason)
 			}
 			if len(got.Result.Body) > semel.MaxResult {
 				t.Errorf("%d bytes are kept", len(got.Result.Body))
-			}
-			if took := time.Since(start); took > 2*time.Second {
-				t.Errorf("took %v", took)
 			}
 		})
 	}

@@ -220,10 +220,9 @@ func TestWriteTimeout(t *testing.T) {
 		o.Request.URL, o.Contract.Timeout, o.Contract.WriteTimeout = "http://"+l.Addr().String()+"/", 0, 200*time.Millisecond
 	})
 	s.Operation.Request.Body = body(16 << 20) // more than the kernel buffers
-	began := time.Now()
 	ev := d.Send(t.Context(), s)
-	if ev.Kind != semel.EvLost || !ev.Closed || !strings.Contains(ev.Reason, "not sent completely within 200ms") || time.Since(began) > 5*time.Second {
-		t.Errorf("got %+v after %v", ev, time.Since(began))
+	if ev.Kind != semel.EvLost || !ev.Closed || !strings.Contains(ev.Reason, "not sent completely within 200ms") {
+		t.Errorf("got %+v", ev)
 	}
 }
 
