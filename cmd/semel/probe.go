@@ -238,6 +238,9 @@ func (sh *shell) probeTarget(ctx context.Context, o *probeOptions, given func(st
 		if err != nil {
 			return t, nil, err
 		}
+		if o.base == "" && strings.HasPrefix(o.post, "/") {
+			return t, nil, usagef("--base is missing: --post %s is a path, so say where the destination lives, for example --base https://test.example.com", o.post)
+		}
 		if t.Destination, err = httpdest.New(httpdest.Options{Base: o.base, Profile: profile}); err != nil {
 			return t, nil, err
 		}
@@ -295,7 +298,9 @@ func (o *probeOptions) action(config *connection.Config, t *probe.Target, of, ac
 		return usagef("--json is no input for an action: give an object such as '{\"amount\": 100}'")
 	}
 	call, err := config.Call(of, action, with)
-	if err != nil {
+	if input, ok := errors.AsType[*semel.InputError](err); ok && input.Field == "with" {
+		return usagef("--json %s: %s", input.Problem, input.Hint)
+	} else if err != nil {
 		return err
 	}
 	if call.Request.Kind != httpdest.Kind || call.Request.Method == "GET" {
