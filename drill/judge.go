@@ -196,6 +196,8 @@ func (t *trial) about(i intention, o *semel.Operation, recorded bool) finding {
 		f.outcome, f.why = Lost, "a worker got the destination's answer, and the record still says that nobody knows"
 	case o.Incident != "":
 		f.outcome = Unknown
+	case (state == semel.Unknown || state == semel.InProgress) && t.isDenied(i, o):
+		f.outcome, f.why = Lost, "the workflow was told that nothing happened, and nobody knows that"
 	case state == semel.Unknown && t.waitsForPerson(o):
 		f.outcome = Unknown
 	case state == semel.Unknown || state == semel.InProgress:
@@ -238,8 +240,11 @@ func (t *trial) stranded(ctx context.Context, run *semel.Run, ops map[intention]
 		if !t.isReturned(run.ID) {
 			return "it is completed, though its code never came to its end"
 		}
-		for _, o := range ops {
-			if o.Run == run.ID && o.State != semel.Completed && o.State != semel.Failed && o.Incident == "" {
+		if item := t.skippedIn(run.ID); item != "" {
+			return "it is completed, though " + t.prefix(run.ID) + item + " was left out"
+		}
+		for _, i := range t.intentions(ops) {
+			if o, ok := ops[i]; ok && o.Run == run.ID && o.State != semel.Completed && o.State != semel.Failed && o.Incident == "" {
 				return "it is completed, though " + t.place(&o) + " is " + o.State.Words()
 			}
 		}

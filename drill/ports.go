@@ -78,11 +78,13 @@ func (e portExecutor) Step(ctx semel.Context, path string, s semel.Step) (semel.
 		step := *given
 		step.Call = e.reach(path, given.Call)
 		rec, err := e.Executor.Step(ctx, path, &step)
-		if err == nil {
-			e.p.t.setDone(e.intention(path, &step), e.p.t.placeOf(e.Run(), path))
-			_ = e.p.visit(call{port: codePort, what: "the code after " + e.p.t.placeOf(e.Run(), path)}, func(Fault) {})
+		if err != nil {
+			e.p.t.setDenied(e.intention(path, &step), e.p, &rec, err)
+			return rec, err
 		}
-		return rec, err
+		e.p.t.setDone(e.intention(path, &step), e.p.t.placeOf(e.Run(), path))
+		_ = e.p.visit(call{port: codePort, what: "the code after " + e.p.t.placeOf(e.Run(), path)}, func(Fault) {})
+		return rec, nil
 	case *semel.ApprovalStep:
 		step := *given
 		step.Call = e.reach("", given.Call)
@@ -90,8 +92,20 @@ func (e portExecutor) Step(ctx semel.Context, path string, s semel.Step) (semel.
 	case *semel.EachStep:
 		step := *given
 		step.AtOnce = 1
-		step.Body = func(ctx semel.Context, item []byte) error { return given.Body(ctx.Through(e.p.executor), item) }
-		s = &step
+		run, all := e.Run().ID, list{e.Run().ID, path}
+		step.Body = func(ctx semel.Context, item []byte) error {
+			err := given.Body(ctx.Through(e.p.executor), item)
+			if err == nil {
+				e.p.t.setItem(run, ctx.Branch())
+			}
+			return err
+		}
+		e.p.t.listed(all, given.Keys)
+		rec, err := e.Executor.Step(ctx, path, &step)
+		if err == nil {
+			e.p.t.listDone(all)
+		}
+		return rec, err
 	case *semel.ValueStep:
 		step := *given
 		step.Compute = func(now time.Time, _ [16]byte) ([]byte, error) { return given.Compute(now, e.random(path)) }

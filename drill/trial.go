@@ -37,6 +37,10 @@ type trial struct {
 	told    map[intention][]*process // workers that were told that it happened
 	done    map[intention]string     // of which the workflow was told that it is done, with their places
 	ends    map[semel.ID]bool        // runs whose code came to its end
+	denied  map[intention]denial     // of which the workflow was told that nothing happened
+	lists   map[list][]string        // keys of the items, where they do not change
+	items   map[list]bool            // whose code came to its end
+	skipped map[semel.ID]string      // an item that was left out, of runs that were told that all are done
 	slow    bool                     // the next code stands still
 	steps   map[string]bool          // that are on record
 	sent    []semel.InboxEvent
@@ -54,12 +58,20 @@ type again struct{ key string }
 // run that waits for an attempt looks four times a second until a lease ends.
 const enough = 1500
 
-// try executes the workflow under a schedule.
-func (d *drill) try(ctx context.Context, s Schedule) (t *trial, err error) {
-	t = &trial{
-		d: d, ctx: ctx, schedule: s, changed: map[string]bool{}, begun: map[intention]int{}, late: map[intention]bool{}, told: map[intention][]*process{}, done: map[intention]string{}, ends: map[semel.ID]bool{}, steps: map[string]bool{}, names: map[semel.ID]string{},
+// trial is one that has not begun.
+func (d *drill) trial(ctx context.Context, s Schedule) *trial {
+	t := &trial{
+		d: d, ctx: ctx, schedule: s, changed: map[string]bool{}, begun: map[intention]int{}, late: map[intention]bool{}, told: map[intention][]*process{},
+		done: map[intention]string{}, ends: map[semel.ID]bool{}, denied: map[intention]denial{}, lists: map[list][]string{}, items: map[list]bool{},
+		skipped: map[semel.ID]string{}, steps: map[string]bool{}, names: map[semel.ID]string{},
 	}
 	t.world = newWorld(t)
+	return t
+}
+
+// try executes the workflow under a schedule.
+func (d *drill) try(ctx context.Context, s Schedule) (t *trial, err error) {
+	t = d.trial(ctx, s)
 	if t.player, t.store, err = d.player(ctx, t); err != nil {
 		return t, err
 	}

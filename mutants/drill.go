@@ -131,4 +131,19 @@ var ofDrill = []wrong{
 		"drill 22: retention forgets an operation altogether", "unprotected",
 		[]edit{{"store/sqlite/expire.go", "\t\tupdate operation\n\t\tset body = null,\n\t\t\tfirst = ?2,\n\t\t\tsecond = ?3\n\t\twhere id = ?1`", "\t\tdelete from operation\n\t\twhere id = ?1\n\t\t\tand coalesce(?2, ?3, '') is not null`"}},
 	},
+	{
+		"drill 23: what nobody knows is handed to the workflow as a failure", "unprotected",
+		[]edit{{
+			"engine/act.go", "case semel.StatusUnknown, semel.StatusInProgress:\n",
+			"case semel.StatusUnknown:\n\t\treturn rec, &semel.FailedError{Path: p.path, Reason: o.Reason, Operation: *o}\n\tcase semel.StatusInProgress:\n",
+		}},
+	},
+	{
+		"drill 24: a store that does not answer is handed to the workflow as a failure", "unprotected",
+		[]edit{{"engine/act.go", "case err != nil:\n\t\tb.x.abort(err)\n\t\tb.exit()", "case err != nil:\n\t\treturn rec, err"}},
+	},
+	{
+		"drill 25: the first item of a list is left out after a crash", "each",
+		[]edit{{"engine/each.go", `if recorded && (rec.Outcome == semel.StepCompleted`, `if i == 0 && x.run.Crashes > 0 || recorded && (rec.Outcome == semel.StepCompleted`}},
+	},
 }
