@@ -127,3 +127,14 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 		})
 	}
 }
+
+// What is slower lands later, in whichever order it was sent.
+func TestRequestsArriveInTheOrderOfTime(t *testing.T) {
+	var order []string
+	at := func(name string) func(time.Time) { return func(time.Time) { order = append(order, name) } }
+	w := &world{landings: []landing{{epoch.Add(3), at("third")}, {epoch.Add(1), at("first")}, {epoch.Add(5), at("never")}, {epoch.Add(2), at("second")}}}
+	w.arrive(epoch.Add(4))
+	if want := []string{"first", "second", "third"}; !slices.Equal(order, want) || len(w.landings) != 1 {
+		t.Errorf("got %q and %d left, want %q and one", order, len(w.landings), want)
+	}
+}

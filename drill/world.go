@@ -264,18 +264,20 @@ func (w *world) delay(s *semel.Send, at time.Time, blind bool) {
 	w.landings = append(w.landings, landing{at, func(at time.Time) { _ = w.landAt(at, attempt, key, &o, blind) }})
 }
 
-// arrive lets what is under way take effect until a time.
+// arrive lets what is under way until a time take effect, in its order.
 func (w *world) arrive(now time.Time) {
-	for {
-		w.mu.Lock()
-		i := slices.IndexFunc(w.landings, func(l landing) bool { return !l.at.After(now) })
-		if i < 0 {
-			w.mu.Unlock()
-			return
+	w.mu.Lock()
+	var due []landing
+	w.landings = slices.DeleteFunc(w.landings, func(l landing) bool {
+		here := !l.at.After(now)
+		if here {
+			due = append(due, l)
 		}
-		l := w.landings[i]
-		w.landings = slices.Delete(w.landings, i, i+1)
-		w.mu.Unlock()
+		return here
+	})
+	w.mu.Unlock()
+	slices.SortStableFunc(due, func(a, b landing) int { return a.at.Compare(b.at) })
+	for _, l := range due {
 		l.act(l.at)
 	}
 }
