@@ -98,11 +98,14 @@ func (v *Verdict) conclusion() string {
 	if v.Naive || v.Replay != nil {
 		return b.String()
 	}
-	broken, tried := 0, 0
-	_, promised := v.rows()
+	broken, tried, kept := 0, 0, 0
+	plain, promised := v.rows()
 	for _, r := range promised {
 		tried += r.Schedules
-		broken += r.Twice + r.Lost
+		broken += r.bad
+	}
+	for _, r := range plain {
+		kept += r.bad
 	}
 	switch {
 	case tried > 0:
@@ -111,7 +114,7 @@ func (v *Verdict) conclusion() string {
 		if v.OK() {
 			break
 		}
-		if broken == v.Twice+v.Lost {
+		if kept == 0 {
 			b.WriteString("\nWhere promises were kept, nothing happened twice and nothing was lost.")
 		}
 	default:

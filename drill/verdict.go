@@ -14,8 +14,8 @@ type Verdict struct {
 	Naive bool `json:"naive,omitzero"`
 	// Schedules counts executions, each with something broken.
 	Schedules int `json:"schedules"`
-	// Twice and Lost count the schedules that ended so, and Unknown those after
-	// which a person is asked.
+	// Twice and Lost count the schedules that ended so, some of them in both ways,
+	// and Unknown the others after which a person is asked.
 	Twice   int `json:"twice"`
 	Lost    int `json:"lost"`
 	Unknown int `json:"unknown"`
@@ -52,6 +52,8 @@ type Row struct {
 	Unknown   int `json:"unknown"`
 	// Cells holds the worst outcome of each step.
 	Cells map[string]Outcome `json:"cells"`
+
+	bad int // schedules that ended twice, lost, or both
 }
 
 // Story is how one bad outcome came about.
@@ -113,18 +115,25 @@ func (v *Verdict) add(t *trial) {
 			worst = o
 		}
 	}
-	switch worst {
-	case Twice:
+	ended := func(o Outcome) bool {
+		return slices.ContainsFunc(t.verdict.findings, func(f finding) bool { return f.outcome == o })
+	}
+	if ended(Twice) { // it may have lost something besides
 		v.Twice++
 		row.Twice++
-	case Lost:
+	}
+	if ended(Lost) {
 		v.Lost++
 		row.Lost++
+	}
+	switch worst {
 	case Unknown:
 		v.Unknown++
 		row.Unknown++
 	case Held:
 		v.Held++
+	case Twice, Lost:
+		row.bad++
 	case Once, Never:
 	}
 	for _, f := range t.verdict.findings {
