@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // WriteJUnit writes verdicts as CI servers read test results: a suite for each
@@ -71,8 +72,8 @@ func (v *Verdict) suite() junitSuite {
 			case o.Bad():
 				c.Failure = v.failure(r, step, o)
 				s.Failures++
-			case o == Unknown:
-				c.Out = &junitText{string(Unknown)}
+			case o == Unknown || o == Held:
+				c.Out = &junitText{string(o)}
 			}
 			s.Cases = append(s.Cases, c)
 		}
@@ -93,6 +94,17 @@ func (v *Verdict) failure(r Row, step string, o Outcome) *junitFailure {
 	}
 	s := v.Stories[i]
 	f.Message = fmt.Sprintf("%s %s: %s", o.short(), s.Step, s.Why)
-	f.Text = fmt.Sprintf("when: %s\n%s\nagain with: %s\n", s.When, strings.Join(s.Lines, "\n"), v.again(s.Seed))
+	f.Text = inXML(fmt.Sprintf("when: %s\n%s\nagain with: %s\n", s.When, strings.Join(s.Lines, "\n"), v.again(s.Seed)))
 	return f
+}
+
+// inXML is text without what no XML document can hold, in whichever way it is
+// written: a story may quote the errors of the workflow's code.
+func inXML(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xfffe || r == 0xffff {
+			return utf8.RuneError
+		}
+		return r
+	}, text)
 }

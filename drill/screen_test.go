@@ -3,13 +3,16 @@ package drill_test
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/semel-dev/semel"
 	"github.com/semel-dev/semel/drill"
 )
 
@@ -107,6 +110,32 @@ func TestJUnitHoldsTheStories(t *testing.T) {
 	}
 	if !found {
 		t.Errorf("no failure of charge in\n%s", b.String())
+	}
+}
+
+// A story quotes the errors of the workflow's code, which no XML need be able to
+// hold.
+func TestJUnitIsXMLWhateverIsQuoted(t *testing.T) {
+	shop := semel.Workflow[order]{Name: "shop", Func: func(ctx semel.Context, o order) error {
+		if _, err := semel.Do(ctx, action("note", bare), o); err != nil {
+			return fmt.Errorf("\x1b[31mfailed\x00 ]]> \xff: %w", err)
+		}
+		return nil
+	}}
+	v := naively(t, shop.Definition(), drill.Options{Pairs: -1})
+	var b bytes.Buffer
+	if err := drill.WriteJUnit(&b, v); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "[31mfailed") {
+		t.Errorf("no story quotes the error:\n%s", b.String())
+	}
+	for dec := xml.NewDecoder(&b); ; {
+		if _, err := dec.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
