@@ -301,12 +301,16 @@ func (n *naive) judge(context.Context) error {
 	t := n.t
 	t.verdict = judged{columns: map[string]Outcome{}, wanted: map[intention]string{}}
 	for _, i := range t.intentions(n.asks) {
-		f := n.about(i)
+		o, asked := n.asks[i]
+		if !asked || t.world.count(i) == 0 && n.movedOn(&o) {
+			continue // the step was done under another key, and so it is asked about there
+		}
+		f := n.about(i, &o)
 		t.verdict.wanted[i] = withoutItems(f.step)
 		t.found(t.verdict.wanted[i], f)
 	}
 	t.unreached()
-	seen := slices.Concat(t.world.faults, t.world.overwritten())
+	seen := slices.Concat(t.world.faults, t.world.overwritten(), t.world.doubled())
 	slices.SortStableFunc(seen, func(a, b fault) int {
 		return cmp.Or(cmp.Compare(a.of.scope, b.of.scope), cmp.Compare(a.of.key, b.of.key), cmp.Compare(a.why, b.why))
 	})
@@ -324,15 +328,14 @@ func (n *naive) judge(context.Context) error {
 }
 
 // about says what became of one intention.
-func (n *naive) about(i intention) finding {
-	o, asked := n.asks[i]
-	f := finding{of: i, step: n.t.stepOf(i, &o, asked)}
+func (n *naive) about(i intention, o *semel.Operation) finding {
+	f := finding{of: i, step: n.t.place(o)}
 	count := n.t.world.count(i)
 	done, failed := n.recorded(i)
 	switch {
 	case count > 1:
 		f.outcome, f.why = Twice, fmt.Sprintf("it happened %d times", count)
-	case count > 0 && (done || n.t.world.commutes(i)):
+	case count > 0 && (done || n.movedOn(o) || n.t.world.commutes(i)):
 		f.outcome = Once
 	case count > 0 && failed:
 		f.outcome, f.why = Lost, "it happened, and the record says that it failed"
@@ -340,8 +343,6 @@ func (n *naive) about(i intention) finding {
 		f.outcome, f.why = Lost, "it happened, and nothing is on record"
 	case done:
 		f.outcome, f.why = Lost, "it never happened, and the record says that it did"
-	case !asked && n.completed():
-		f.outcome, f.why = Lost, "it never happened, and its run is completed"
 	default:
 		f.outcome = Never
 	}
@@ -361,8 +362,13 @@ func (n *naive) recorded(i intention) (done, failed bool) {
 	return done, failed
 }
 
-func (n *naive) completed() bool {
-	return !slices.ContainsFunc(n.runs, func(r *naiveRun) bool { return r.State != semel.RunCompleted })
+// movedOn reports whether the run has the step on record as done under another
+// key: such an engine does not notice that a key differs from try to try.
+func (n *naive) movedOn(o *semel.Operation) bool {
+	return slices.ContainsFunc(n.runs, func(r *naiveRun) bool {
+		s, ok := r.steps[o.Step]
+		return ok && r.ID == o.Run && s.of != of(o) && s.Outcome == semel.StepCompleted
+	})
 }
 
 // definition is that of a run.

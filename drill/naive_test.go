@@ -3,8 +3,10 @@ package drill_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -171,6 +173,26 @@ func TestNaiveReplayTellsOneStory(t *testing.T) {
 	_, err = drill.Run(t.Context(), naiveShop(), drill.Options{Input: order{ID: "o1"}, Naive: true, Replay: drill.Schedule{{Fault: drill.PersonWrong, Call: 4}}})
 	if err == nil {
 		t.Error("a fault that means nothing here was replayed")
+	}
+}
+
+// A key that differs from try to try is no other work: what happened under two
+// of them happened twice, and a step is done although the code makes a new key.
+func TestNaiveKeysThatDifferFromTryToTry(t *testing.T) {
+	var tries atomic.Int64
+	v := naively(t, semel.Workflow[order]{Name: "shop", Func: func(ctx semel.Context, _ order) error {
+		if _, err := semel.Do(ctx, action("note", bare), order{ID: fmt.Sprint(tries.Add(1))}); err != nil {
+			return err
+		}
+		_, err := semel.Do(ctx, action("label", tag), order{ID: "o1"})
+		return err
+	}}.Definition(), drill.Options{Pairs: -1})
+	for f, want := range map[drill.Fault]drill.Outcome{
+		drill.SlowCode: drill.Once, drill.RequestLost: drill.Once, drill.AnswerLost: drill.Twice, drill.DiesAfter: drill.Twice, drill.Refused: drill.Never,
+	} {
+		if got := naiveRow(t, v, f).Cells["note"]; got != want {
+			t.Errorf("%s: note is %q, want %q", f, got, want)
+		}
 	}
 }
 
