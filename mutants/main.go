@@ -37,8 +37,9 @@ type edit struct{ file, old, new string }
 
 func main() {
 	filter := strings.Join(os.Args[1:], " ")
-	survived := 0
+	tried, survived := 0, 0
 	report := func(name string, err error, by string) {
+		tried++
 		if err != nil {
 			survived++
 			fmt.Printf("SURVIVED  %s: %v\n", name, err)
@@ -66,6 +67,10 @@ func main() {
 		if err == nil {
 			fmt.Printf("          %s\n", strings.TrimSpace(story))
 		}
+	}
+	if tried == 0 {
+		fmt.Printf("no mutant has %q in its name\n", filter)
+		os.Exit(2)
 	}
 	if survived > 0 {
 		fmt.Printf("%d mutants survived\n", survived)
