@@ -40,6 +40,8 @@ func (p *Probe) Plan() Plan {
 		}
 		if s.Skipped == "" {
 			plan.Effects += s.Requests
+		} else if q == SameKey {
+			plan.Effects++ // its first request is the probe's first, and always sent
 		}
 		plan.Steps = append(plan.Steps, s)
 	}

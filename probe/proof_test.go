@@ -167,7 +167,20 @@ func TestNothingTested(t *testing.T) {
 	t.Cleanup(server.Close)
 	tg := target(t, server.URL, "generic")
 	tg.Contract = keyed(tg.Contract, time.Hour)
-	r := run(t, tg, probe.Options{MaxEffects: 1})
+	pr, err := probe.New(tg, probe.Options{MaxEffects: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := pr.Plan()
+	for _, s := range plan.Steps {
+		if s.Skipped == "" {
+			t.Errorf("%s is planned, and the one request leaves no room for it", s.Question)
+		}
+	}
+	r, err := pr.Run(t.Context())
+	if err != nil || r.Effects.Requests != plan.Effects {
+		t.Errorf("planned %d requests, sent %d (%v)", plan.Effects, r.Effects.Requests, err)
+	}
 	if o := r.Of(probe.AfterError); r.Holds() != probe.Untested || !strings.Contains(r.Of(probe.Spelling).Words, "1 more request that") {
 		t.Errorf("%s: %+v, %s", r.Holds(), r.Verdicts, o.Words)
 	}
