@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -72,5 +73,48 @@ func TestChangedRequestHoldsAtItsApproval(t *testing.T) {
 			r.want(r.pass(run.ID), semel.RunHeld, "stale")
 			wantEffects(t, &w, 0, 0)
 		}
+	})
+}
+
+// TestChangedWaitIsHeld: code that asks for another run, or another event, than
+// its step waits for starts no second run, and passes over no event.
+func TestChangedWaitIsHeld(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() shifted) {
+		var w world
+		ship := act("ship", &w, semel.Contract{Protection: semel.Unprotected})
+		version := 1
+		key := func(i invoice) string { return fmt.Sprintf("%s-%d", i.ID, version) }
+		child := semel.Workflow[invoice]{Name: "ship", Func: func(ctx semel.Context, i invoice) error {
+			if _, err := semel.Do(ctx, ship, i); err != nil {
+				return err
+			}
+			return semel.Sleep(ctx, "rest", time.Hour)
+		}}
+		parent := semel.Workflow[invoice]{Name: "order", Func: func(ctx semel.Context, i invoice) error {
+			_, err := semel.Child(ctx, child, semel.Key(key(i)), i)
+			return err
+		}}
+		listens := semel.Workflow[invoice]{Name: "listens", Func: func(ctx semel.Context, i invoice) error {
+			_, err := semel.Wait[string](ctx.Named("payment"), "paid", key(i), 0)
+			return err
+		}}
+		store := open()
+		r := newRig(t, store, child.Definition(), parent.Definition(), listens.Definition())
+		ordered, listening := r.start(parent.New("o", invoice{ID: "o"})), r.start(listens.New("o", invoice{ID: "o"}))
+		r.want(r.pass(ordered.ID), semel.RunWaiting, "ship")
+		r.want(r.load(listening.ID), semel.RunWaiting, "paid")
+		version = 2
+		store.Shift(time.Hour)
+		if _, err := r.runs.Send(t.Context(), semel.InboxEvent{ID: "e", Name: "paid", Match: "o-1"}); err != nil {
+			t.Fatal(err)
+		}
+		r.want(r.pass(ordered.ID), semel.RunHeld, "changed code: step ship waits for run")
+		r.want(r.load(listening.ID), semel.RunHeld, `changed code: step payment waits for event "paid o-1"`)
+		version = 1
+		r.change(ordered.ID, semel.RetryRun)
+		r.change(listening.ID, semel.RetryRun)
+		r.want(r.pass(ordered.ID), semel.RunCompleted, "")
+		r.want(r.load(listening.ID), semel.RunCompleted, "")
+		wantEffects(t, &w, 1, 1)
 	})
 }

@@ -56,6 +56,9 @@ func (b *branch) event(path string, s *semel.EventStep, rec semel.StepRecord, re
 	}
 	w := semel.RunWait{Path: path, Kind: semel.WaitEvent, Event: s.Name, Match: s.Match, Reason: "step " + path + ": waits for event " + what}
 	if was, waited := b.x.waited(path); waited && was.Kind == semel.WaitEvent {
+		if was.Event != s.Name || was.Match != s.Match {
+			b.hold(path, fmt.Sprintf("changed code: step %s waits for event %q, and the code asks for %q", path, was.Event+" "+was.Match, what))
+		}
 		w.Until, w.Since = was.Until, was.Since
 	} else if s.Timeout > 0 {
 		w.Until = b.x.w.e.estimate().Add(s.Timeout)
@@ -92,7 +95,10 @@ func (b *branch) child(path string, s *semel.ChildStep, rec semel.StepRecord, re
 		return childEnd(rec)
 	}
 	r, err := x.w.runs.FindRun(x.ctx, n.Workflow, n.Key)
-	switch {
+	was, waited := x.waited(path)
+	switch begun := waited && was.Kind == semel.WaitRun; {
+	case begun && (errors.Is(err, semel.ErrNotFound) || err == nil && r.ID != was.Target):
+		b.hold(path, fmt.Sprintf("changed code: step %s waits for run %s, and the code asks for %q, which would be another run", path, was.Target, what))
 	case errors.Is(err, semel.ErrNotFound):
 		n.ID = x.w.e.newID()
 		n.Parent, n.ParentStep, n.Priority = x.run.ID, path, x.run.Priority
