@@ -117,6 +117,7 @@ func (r *recorder) Run() *semel.Run {
 		run.ID[15], run.Attempt = 1, 2
 	}
 	if r.varied {
+		run.ID[15] = 2
 		run.Key, run.Input = run.Key+"-2", vary(r.plan.input)
 	}
 	return &run

@@ -136,8 +136,8 @@ func another(was, is semel.Step) string {
 	return ""
 }
 
-// dated finds requests with the present day or second in them, which two dry
-// runs within one second agree in.
+// dated finds requests with the present day or time in them, which two dry runs
+// within one second agree in.
 func (u *unstable) dated(p *plan, first *recorder) {
 	now, source := time.Now(), p.source()
 	if slices.ContainsFunc(days(now), func(day string) bool { return strings.Contains(source, day) }) {
@@ -151,7 +151,7 @@ func (u *unstable) dated(p *plan, first *recorder) {
 		r := do.Call.Request
 		text := strings.Join(append([]string{r.URL, string(r.Body)}, r.Args...), " ")
 		if k := (key{text: text, source: source}); k.dated(now) {
-			u.request(s.path, "has today's date in its request, which neither the input nor an answer has, so it sends another one")
+			u.request(s.path, "has today's date or the present time in its request, which neither the input nor an answer has, so it sends another one")
 		}
 	}
 }

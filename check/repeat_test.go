@@ -41,6 +41,19 @@ func TestWorkflowsThatDoNotRepeat(t *testing.T) {
 			_, err := semel.Do(ctx, charge, p)
 			return err
 		}, []string{"charge: error unstable_request"}},
+		"the second in a body": {func(ctx semel.Context, p payment) error {
+			p.Token = fmt.Sprint(time.Now().Unix())
+			_, err := semel.Do(ctx, charge, p)
+			return err
+		}, []string{"charge: error unstable_request"}},
+		"the second in a key": {func(ctx semel.Context, p payment) error {
+			_, err := semel.Do(ctx, with[payment, string]("charge", byKey, func(p payment) string { return fmt.Sprint(p.ID, "-", time.Now().Unix()) }), p)
+			return err
+		}, []string{"charge: error unstable_key"}},
+		"the run's id in a key": {func(ctx semel.Context, p payment) error {
+			_, err := semel.Do(ctx, with[payment, string]("charge", byKey, func(payment) string { return ctx.Run().ID.String() }), p)
+			return err
+		}, []string{"charge: error unstable_key"}},
 		"random in a volatile member": {func(ctx semel.Context, p payment) error {
 			p.Token = fmt.Sprint(rand.Int64())
 			_, err := semel.Do(ctx, volatile, p)

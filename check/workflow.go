@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -138,7 +139,7 @@ func compare(effects []*effect, again, other *recorder) {
 		case ok && string(same.Call.Key) != e.key.text:
 			e.key.changing = fmt.Sprintf("is %q and then %q in two runs of the same work", e.key.text, same.Call.Key)
 		case e.key.dated(today):
-			e.key.changing = "has today's date in it, which neither the input nor an answer has"
+			e.key.changing = "has today's date or the present time in it, which neither the input nor an answer has"
 		}
 		varied, ok := other.sent(e.path)
 		e.key.constant = ok && string(varied.step.Call.Key) == e.key.text && differ(e.call.Request, varied.step.Call.Request)
@@ -151,16 +152,20 @@ func differ(a, b semel.Request) bool {
 	return errX == nil && errY == nil && x != y
 }
 
-// dated reports whether a key names the present day, and what it is made of
-// does not.
+// dated reports whether a key names the present day or time, and what it is
+// made of does not.
 func (k *key) dated(now time.Time) bool {
 	return slices.ContainsFunc(days(now), func(day string) bool {
 		return strings.Contains(k.text, day) && !strings.Contains(k.source, day)
 	})
 }
 
-// days are the ways in which a day is written.
+// days are the ways in which the present day is written, and a time of these
+// minutes that is counted since 1970: in seconds, or in parts of one.
 func days(now time.Time) (all []string) {
+	for _, at := range []time.Time{now, now.Add(-time.Minute)} { // the dry run was before
+		all = append(all, strconv.FormatInt(at.Unix()/100, 10))
+	}
 	for _, layout := range []string{"2006-01-02", "20060102", "02.01.2006", "01/02/2006"} {
 		all = append(all, now.Format(layout), now.UTC().Format(layout))
 	}
