@@ -188,15 +188,15 @@ func (e *Engine) newID() semel.ID {
 	return semel.NewID(e.estimate(), random)
 }
 
-// ingest brings spooled evidence to the store, for as long as the engine's
-// patience lasts: what the store cannot take must not keep other work waiting.
+// ingest brings spooled evidence to the store, each piece for as long as the
+// engine's patience lasts: what the store never takes holds up nothing else.
 func (e *Engine) ingest(ctx context.Context) error {
 	if e.opt.Spool == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.opt.Patience)
-	defer cancel()
 	err := e.opt.Spool.Each(ctx, func(ev semel.Evidence) error {
+		ctx, cancel := context.WithTimeout(ctx, e.opt.Patience)
+		defer cancel()
 		o, err := e.store.Load(ctx, ev.Scope, ev.Key)
 		if errors.Is(err, semel.ErrNotFound) && ev.Event.Kind == semel.EvRefused {
 			return nil // it says that nothing was sent, about a claim that never reached the store

@@ -62,13 +62,17 @@ func (s *shelf) Put(ev semel.Evidence) error {
 func (s *shelf) Each(_ context.Context, use func(semel.Evidence) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(s.all) > 0 {
-		if err := use(s.all[0]); err != nil {
-			return err
+	var left []semel.Evidence
+	var problems []error
+	for _, ev := range s.all {
+		if errors.Is(errors.Join(problems...), semel.ErrUnavailable) {
+			left = append(left, ev)
+		} else if err := use(ev); err != nil {
+			left, problems = append(left, ev), append(problems, err)
 		}
-		s.all = s.all[1:]
 	}
-	return nil
+	s.all = left
+	return errors.Join(problems...)
 }
 
 // C21: the store dies after the effect. The caller is told unknown, the
@@ -223,7 +227,7 @@ func TestEvidenceOfALostClaimIsJudged(t *testing.T) {
 }
 
 // Evidence that the store does not take, for whatever reason, keeps no other
-// operation from being recovered.
+// evidence from it, and no other operation from being recovered.
 func TestRecoveryGoesOnBesideEvidenceThatIsNotTaken(t *testing.T) {
 	eachStore(t, func(t *testing.T, open func() shifted) {
 		keyed := semel.Contract{Protection: semel.Keyed, Window: time.Hour, Timeout: time.Second}
@@ -247,20 +251,26 @@ func TestRecoveryGoesOnBesideEvidenceThatIsNotTaken(t *testing.T) {
 		store.mu.Unlock()
 		ev := confirmed(1)
 		ev.Attempt = 1
-		if err := spool.Put(semel.Evidence{ID: poison.ID, Scope: poison.Scope, Key: poison.Key, Token: poison.Attempts[0].Token, Event: ev}); err != nil {
-			t.Fatal(err)
+		good := do(t, e, call(w, "good", `{}`, semel.Contract{})).Operation
+		for _, o := range []semel.Operation{poison, good} {
+			if err := spool.Put(semel.Evidence{ID: o.ID, Scope: o.Scope, Key: o.Key, Token: o.Attempts[0].Token, Event: ev}); err != nil {
+				t.Fatal(err)
+			}
 		}
 		store.Shift(time.Minute)
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = e.Run(ctx) })
 		until := time.Now().Add(10 * time.Second)
-		for _, _, requests := w.total(); requests < 3 && time.Now().Before(until); _, _, requests = w.total() {
+		for _, _, requests := w.total(); requests < 4 && time.Now().Before(until); _, _, requests = w.total() {
 			time.Sleep(10 * time.Millisecond)
 		}
 		stop()
 		wg.Wait()
-		wantEffects(t, w, 3, 3)
+		wantEffects(t, w, 4, 4)
+		if o, err := store.LoadID(t.Context(), good.ID); err != nil || o.State != semel.Completed || len(spool.all) != 1 {
+			t.Errorf("the next piece: %s, %v, and %d left in the spool; want completed, and one", o.State, err, len(spool.all))
+		}
 	})
 }
 
