@@ -283,13 +283,13 @@ func TestOnlyTheOwnerReadsAndWrites(t *testing.T) {
 func TestUnsafeDirectoriesAreRefused(t *testing.T) {
 	base := t.TempDir()
 	for name, test := range map[string]struct {
-		prepare func(dir string) error
+		prepare func(t *testing.T, dir string) error
 		want    string
 	}{
-		"writable by others": {func(dir string) error { return errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o777)) }, "chmod go-w"},
-		"link":               {func(dir string) error { return os.Symlink(base, dir) }, "name the directory itself"},
-		"file":               {func(dir string) error { return os.WriteFile(dir, nil, 0o600) }, "is not a directory"},
-		"of another user": {func(dir string) error {
+		"writable by others": {func(_ *testing.T, dir string) error { return errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o777)) }, "chmod go-w"},
+		"link":               {func(_ *testing.T, dir string) error { return os.Symlink(base, dir) }, "name the directory itself"},
+		"file":               {func(_ *testing.T, dir string) error { return os.WriteFile(dir, nil, 0o600) }, "is not a directory"},
+		"of another user": {func(t *testing.T, dir string) error {
 			if os.Geteuid() != 0 {
 				t.Skip("only root can make such a directory")
 			}
@@ -298,7 +298,7 @@ func TestUnsafeDirectoriesAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(base, strings.ReplaceAll(name, " ", "-"))
-			if err := test.prepare(dir); err != nil {
+			if err := test.prepare(t, dir); err != nil {
 				t.Fatal(err)
 			}
 			if s, err := spool.Open(dir); err == nil || !strings.Contains(err.Error(), test.want) {
