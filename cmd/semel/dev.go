@@ -62,7 +62,12 @@ func newDev(sh *shell) *cobra.Command {
 func (sh *shell) dev(ctx context.Context, dir string, o *devOptions) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends this process
+	context.AfterFunc(ctx, stop)                       // a second signal ends this process
+	listener, err := listen(ctx, "--listen", o.listen) // first: what is refused makes no database
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
 	home := filepath.Join(dir, ".semel")
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return fmt.Errorf("make the directory of the database: %w", err)
@@ -103,10 +108,6 @@ func (sh *shell) dev(ctx context.Context, dir string, o *devOptions) error {
 	}
 	defer sh.closeEngine(ctx, e)
 	b.e = e
-	listener, err := listen(ctx, "--listen", o.listen)
-	if err != nil {
-		return err
-	}
 	group.Go(func() { sh.answer(around, listener, server.New(runs, b, findIn(b.definitions), sh.logger())) })
 	sh.say("sandbox at %s, what really happened: %s/ledger", provider, provider)
 	sh.say("HTTP triggers at http://%s/workflows/NAME/runs", listener.Addr())

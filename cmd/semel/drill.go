@@ -178,7 +178,7 @@ func (d *drilling) one(ctx context.Context, t *drillTarget) error {
 	if o.Pairs == 0 {
 		o.Pairs = -1
 	}
-	progress := d.sh.drillProgress(t.definition.Name)
+	progress := d.sh.progressLine("drilling "+t.definition.Name, "schedules")
 	o.Progress = progress.show
 	v, err := drill.Run(ctx, t.definition.Workflow(t.actions), o)
 	progress.end()

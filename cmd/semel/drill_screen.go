@@ -2,10 +2,7 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
-
-	"golang.org/x/term"
 )
 
 // show prints the verdict on one workflow.
@@ -37,32 +34,4 @@ func (d *drilling) show(t *drillTarget) error {
 		return err
 	}
 	return d.sh.write([]byte(visible(b.String())))
-}
-
-// drillProgress is how far a drill is, on a terminal.
-type drillProgress struct {
-	sh    *shell
-	what  string
-	shown bool
-	to    bool
-}
-
-func (sh *shell) drillProgress(what string) *drillProgress {
-	f, ok := sh.err.(*os.File)
-	return &drillProgress{sh: sh, what: what, to: ok && sh.getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))}
-}
-
-func (p *drillProgress) show(done, total int) {
-	if !p.to || done%5 > 0 && done < total {
-		return
-	}
-	p.shown = true
-	fmt.Fprintf(p.sh.err, "\rdrilling %s: %d of %d schedules", p.what, done, total)
-}
-
-// end takes the line away.
-func (p *drillProgress) end() {
-	if p.shown {
-		fmt.Fprint(p.sh.err, "\r\x1b[K")
-	}
 }

@@ -148,7 +148,10 @@ func (sh *shell) leftPaused(n int) {
 func (sh *shell) retryThese(ctx context.Context, k *keeper, found []semel.Run, paused int, c semel.RunCommand) error {
 	out := retryJSON{Selected: len(found), Paused: paused, Runs: []string{}}
 	sh.leftPaused(paused)
-	for _, was := range slices.Backward(found) { // the oldest first
+	progress := sh.progressLine("retrying", "runs")
+	defer progress.end()
+	for i, was := range slices.Backward(found) { // the oldest first
+		progress.show(len(found)-i, len(found))
 		r, err := k.LoadRun(ctx, was.ID)
 		if err == nil && (r.State != was.State || r.Paused) {
 			out.Resolved++
