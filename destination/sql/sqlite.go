@@ -33,6 +33,7 @@ const sqliteTable = `create table if not exists main.semel_receipt (
 
 type sqliteFile struct {
 	db     *sql.DB
+	at     string        // its location
 	writer chan struct{} // holds the one who writes; SQLite lets others wait unfairly
 
 	mu    sync.Mutex
@@ -70,7 +71,7 @@ func newSQLite(u *url.URL, o Options) (backend, string, error) {
 		return nil, "", urlError("cannot be used for SQLite")
 	}
 	db.SetMaxOpenConns(o.AtOnce)
-	return &sqliteFile{db: db, writer: make(chan struct{}, 1)}, at.String(), nil
+	return &sqliteFile{db: db, at: at.String(), writer: make(chan struct{}, 1)}, at.String(), nil
 }
 
 func (f *sqliteFile) close() { _ = f.db.Close() } // no transaction is open any more
@@ -84,7 +85,7 @@ func (f *sqliteFile) ready(ctx context.Context) error {
 	there := 0
 	err := f.db.QueryRowContext(ctx, `select count(*) from main.sqlite_schema where type = 'table' and name = ?`, receiptTable).Scan(&there)
 	if err != nil {
-		return fmt.Errorf("the database was not reached: %w", explainSQLite(err))
+		return fmt.Errorf("the database was not reached: %s: %w", f.at, explainSQLite(err))
 	}
 	if there == 0 {
 		if _, err := f.db.ExecContext(ctx, sqliteTable); err != nil {
@@ -109,7 +110,7 @@ func (f *sqliteFile) begin(ctx context.Context, a access, _ time.Duration) (tran
 	conn, err := f.db.Conn(ctx)
 	if err != nil {
 		leave()
-		return nil, fmt.Errorf("the database was not reached: %w", explainSQLite(err))
+		return nil, fmt.Errorf("the database was not reached: %s: %w", f.at, explainSQLite(err))
 	}
 	tx := &sqliteTx{conn: conn, leave: leave}
 	if _, err := conn.ExecContext(ctx, begin); err != nil {
