@@ -85,11 +85,15 @@ var link = regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
 
 // TestLinksLeadSomewhere checks the links of all pages within the repository.
 func TestLinksLeadSomewhere(t *testing.T) {
-	design, err := filepath.Glob("design/*.md")
-	if err != nil {
-		t.Fatal(err)
+	all := append(pages(t), "../CONTRIBUTING.md", "../CHANGELOG.md")
+	for _, pattern := range []string{"design/*.md", "../examples/*.md", "../examples/*/*.md", "../bench/*.md", "../cases/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %v", pattern, err)
+		}
+		all = append(all, found...)
 	}
-	for _, path := range append(pages(t), append(design, "../CONTRIBUTING.md", "../CHANGELOG.md")...) {
+	for _, path := range all {
 		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(read(t, path), "\n"), -1) {
 			if strings.HasPrefix(m[1], "http") {
 				continue
