@@ -410,6 +410,15 @@ func (b *branch) claim(ctx context.Context, change semel.Change) (semel.Operatio
 	switch {
 	case errors.Is(answer.RunErr, semel.ErrStale):
 		b.x.lose()
+		if o := answer.Claim; answer.ClaimErr == nil && o.Attempt > 0 { // a try of the store made it, before the run was lost
+			_, _, err := b.x.w.e.conclude(o, semel.Event{
+				Kind: semel.EvRefused, Attempt: o.Attempt, By: b.x.w.e.opt.Name,
+				Reason: "the run was lost before anything was sent", Unsent: true,
+			})
+			if err != nil {
+				b.x.w.e.log.Warn("record that nothing was sent", "operation", o.ID, "err", err)
+			}
+		}
 		return change.Before, semel.ErrStopped
 	case answer.RunErr != nil:
 		b.giveBack(semel.RunCommit{Steps: c.Steps})

@@ -180,6 +180,36 @@ func TestStopBeforeSending(t *testing.T) {
 	})
 }
 
+// TestClaimOfARunThatWasLostSentNothing: the store made the claim, and could say
+// so only when another worker had the run. That one goes on.
+func TestClaimOfARunThatWasLostSentNothing(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() shifted) {
+		var w world
+		charge := act("charge", &w, semel.Contract{Protection: semel.Unprotected})
+		bill := semel.Workflow[invoice]{Name: "bill", Func: func(ctx semel.Context, i invoice) error {
+			_, err := semel.Do(ctx, charge, i)
+			return err
+		}}
+		store := watch(open())
+		store.commit = func(c semel.RunCommit, commit func() semel.RunCommitted) semel.RunCommitted {
+			out := commit()
+			if c.Claim != nil {
+				store.commit = nil
+				out.RunErr = semel.ErrStale
+			}
+			return out
+		}
+		r := newRig(t, store, bill.Definition())
+		run := r.pass(r.start(bill.New("k", invoice{ID: "i"})).ID)
+		wantEffects(t, &w, 0, 0)
+		store.Shift(time.Minute)
+		r.pass(run.ID)
+		store.Shift(time.Minute)
+		r.want(r.pass(run.ID), semel.RunCompleted, "")
+		wantEffects(t, &w, 1, 1)
+	})
+}
+
 // stuck is a store that does not answer renewals of runs.
 type stuck struct {
 	shifted
