@@ -197,5 +197,10 @@ func (d *deciding) write(w *writer, at int64) error {
 	if _, err := exec(ctx, w, decideApproval, d.id[:], string(a.State), a.By, a.Reason, at, nano(a.Until)); err != nil {
 		return err
 	}
+	if d.State == semel.ApprovalRevoked { // the run may be past its wait
+		if _, err := exec(ctx, w, wakeRun, a.Run[:], at); err != nil {
+			return err
+		}
+	}
 	return wake(ctx, w, d.id, at)
 }

@@ -51,6 +51,12 @@ const (
 		where id in (select run from wait where target = ?1)
 			and lease_until is null
 			and ended_at is null`
+	wakeRun = `
+		update run
+		set due_at = min(coalesce(due_at, ?2), ?2)
+		where id = ?1
+			and lease_until is null
+			and ended_at is null`
 )
 
 // ending is the end of an execution.

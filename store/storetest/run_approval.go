@@ -194,6 +194,13 @@ func testDecide(t *testing.T, h Harness) {
 		diff(t, "in the error", e.Approval, before)
 		diff(t, "afterwards", loadApproval(t, s, a.ID), before)
 	}
+	late := fresh()
+	decide(t, s, late, semel.ApprovalGiven)
+	suspend(t, s, claimRun(t, s, late.Run), semel.RunWait{Path: "later", Kind: semel.WaitTime, Until: now(t, s).Add(time.Hour)})
+	wantDue(t, s, "past its wait", late.Run, false)
+	decide(t, s, late, semel.ApprovalRevoked)
+	wantDue(t, s, "revoked behind its wait", late.Run, true)
+
 	given, rejected, revoked, pending := fresh(), fresh(), fresh(), fresh()
 	refuse(pending, semel.Decision{State: semel.ApprovalGiven, Digest: "another"}, "another request")
 	refuse(pending, semel.Decision{State: semel.ApprovalRevoked, Digest: pending.Digest}, "pending")
