@@ -62,10 +62,7 @@ func (s *Store) submit(ctx context.Context, w work, claims bool) error {
 	}
 	s.queue = append(s.queue, e)
 	s.mu.Unlock()
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	s.nudge()
 	select {
 	case <-e.done:
 		return e.err
@@ -84,6 +81,14 @@ func (s *Store) submit(ctx context.Context, w work, claims bool) error {
 	}
 }
 
+// nudge wakes the committer.
+func (s *Store) nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
 // run is the committer: it commits whatever is there, and what arrives
 // meanwhile shares the next transaction. Nobody waits for company.
 func (s *Store) run() {
@@ -96,8 +101,10 @@ func (s *Store) run() {
 				s.rested = now
 			}
 			s.drain()
+			s.shrink() // the last read may have woken it
 		case <-s.closing:
 			s.drain()
+			s.reads.open()
 			s.leave()
 			return
 		}
@@ -114,6 +121,7 @@ func (s *Store) drain() {
 			continue
 		}
 		s.batch(s.take())
+		s.shrink()
 	}
 }
 
@@ -169,6 +177,7 @@ func (s *Store) lock() error {
 		case !s.waiting():
 			return unavailable(s.path, err)
 		}
+		s.shrink() // reads must not wait for the other process
 		time.Sleep(pollEvery)
 	}
 }

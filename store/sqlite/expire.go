@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/semel-dev/semel"
@@ -16,6 +17,7 @@ const (
 		select seq
 		from operation not indexed
 		where seq > ?
+			and seq <= ?
 			and state in ('completed', 'failed')
 			and due_at is null
 			and not expired
@@ -41,21 +43,64 @@ const (
 			and seq = ?2`
 )
 
+// stretch is how many rows one read transaction of Expire walks over: a long one
+// would keep the log from being written back.
+const stretch = 5000
+
+// retention is how far Expire has come. Most operations expire in the order in
+// which they were created; those that took long to settle are found when all are
+// walked again.
+type retention struct {
+	mu     sync.Mutex
+	seq    int64         // all up to this one were looked at
+	again  bool          // since all were
+	walked time.Time     // when that was, by the local clock
+	took   time.Duration // and how long
+}
+
+// begin goes to the beginning once the last walk was over. Where walks take
+// long, they take at most a thousandth of the time.
+func (r *retention) begin() {
+	if r.again && (r.took < 20*time.Millisecond || time.Since(r.walked) > 1000*r.took) {
+		r.seq, r.again, r.took = 0, false, 0
+	}
+}
+
+// end takes note that all were looked at.
+func (r *retention) end() {
+	if !r.again {
+		r.again, r.walked = true, time.Now()
+	}
+}
+
 // Expire makes tombstones of up to limit operations that were settled and last
 // changed before then: their bodies are gone, and what identifies them and
 // their story stays. Unknown operations and open incidents never expire. It
 // goes through the store from the oldest and returns how many it did; fewer
-// than limit means that it came to the end, and the next call starts anew.
+// than limit means that it came to the end. What settled long after it began may
+// be left to a later call.
 func (s *Store) Expire(ctx context.Context, before time.Time, limit int) (int, error) {
-	s.expireMu.Lock()
-	defer s.expireMu.Unlock()
+	r := &s.retention
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.begin()
+	last, err := s.lastCreated(ctx, before)
+	if err != nil {
+		return 0, err
+	}
 	n := 0
 	for n < limit {
+		if r.seq >= last {
+			r.end()
+			return n, nil
+		}
+		from, to, most := r.seq, min(last, r.seq+stretch), min(page, limit-n)
 		var seqs []int64
 		var found []semel.Operation
+		start := time.Now()
 		err := s.read(ctx, func(tx *sql.Tx) (err error) {
 			found = nil
-			seqs, err = eachOf(ctx, tx, expirable, []any{s.swept, before.UnixNano(), min(page, limit-n)}, func(o semel.Operation, err error) {
+			seqs, err = eachOf(ctx, tx, expirable, []any{from, to, before.UnixNano(), most}, func(o semel.Operation, err error) {
 				if err == nil { // List shows what cannot be read
 					found = append(found, o)
 				}
@@ -65,18 +110,57 @@ func (s *Store) Expire(ctx context.Context, before time.Time, limit int) (int, e
 		if err != nil {
 			return n, err
 		}
-		if len(seqs) == 0 {
-			s.swept = 0
-			return n, nil
+		if !r.again {
+			r.took += time.Since(start)
 		}
-		done, err := s.expireAll(ctx, found, before)
-		n += done
-		if err != nil {
-			return n, err
+		if len(found) > 0 {
+			done, err := s.expireAll(ctx, found, before)
+			n += done
+			if err != nil {
+				return n, err
+			}
 		}
-		s.swept = seqs[len(seqs)-1]
+		r.seq = to
+		if len(seqs) == most {
+			r.seq = seqs[most-1]
+		}
 	}
 	return n, nil
+}
+
+// lastCreated is the last operation that was created before then: rows are in
+// the order of their creation.
+func (s *Store) lastCreated(ctx context.Context, before time.Time) (last int64, err error) {
+	const newest = `
+		select coalesce(max(seq), 0)
+		from operation`
+	const next = `
+		select created_at
+		from operation
+		where seq >= ?
+		order by seq
+		limit 1`
+	err = s.read(ctx, func(tx *sql.Tx) error {
+		var high int64
+		if _, err := one(ctx, tx, into(&high), newest); err != nil {
+			return err
+		}
+		for last = 0; last < high; {
+			middle := high - (high-last)/2
+			var created int64
+			found, err := one(ctx, tx, into(&created), next, middle)
+			if err != nil {
+				return err
+			}
+			if found && created < before.UnixNano() {
+				last = middle
+			} else {
+				high = middle - 1
+			}
+		}
+		return nil
+	})
+	return last, err
 }
 
 // expireAll commits the expiry of all of them together.

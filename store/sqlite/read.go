@@ -72,6 +72,14 @@ func (s *Store) record(ctx context.Context, query string, args ...any) (semel.Re
 // read runs do in a transaction that sees one state of the database.
 func (s *Store) read(ctx context.Context, do func(tx *sql.Tx) error) error {
 	err := retryBusy(ctx, func() error {
+		if err := s.reads.enter(ctx); err != nil {
+			return err
+		}
+		defer func() {
+			if s.reads.leave() {
+				s.nudge()
+			}
+		}()
 		tx, err := s.readers.BeginTx(ctx, nil)
 		if err != nil {
 			return err

@@ -35,10 +35,11 @@ type Store struct {
 	// What follows belongs to the committer.
 	writer *writer // nil when it must be opened anew
 	rested time.Time
+	kept   time.Time // when a large log could not be written back
 	mark   mark
 
-	expireMu sync.Mutex
-	swept    int64 // Expire has looked at all rows up to this one
+	reads     turnstile
+	retention retention
 }
 
 var _ semel.Store = (*Store)(nil)
