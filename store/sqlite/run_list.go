@@ -28,6 +28,19 @@ func (s *Store) ListRuns(ctx context.Context, f semel.RunFilter) iter.Seq2[semel
 	})
 }
 
+// runsBy is the table with the index that finds the fewest: the planner would take
+// that of workflow and key, and sort all of a workflow for each page.
+func runsBy(f semel.RunFilter) string {
+	switch {
+	case f.Key != "" || f.Parent != (semel.ID{}) || f.Event != "" || f.WaitsFor != (semel.ID{}):
+	case f.State == semel.RunHeld:
+		return "run indexed by run_held"
+	case !f.Since.IsZero():
+		return "run not indexed"
+	}
+	return "run"
+}
+
 // runQuery builds the statement that finds one page. Runs are in the order in
 // which they were created, so newest first is a walk from the end of the table,
 // or of a small index.
@@ -60,5 +73,5 @@ func runQuery(f semel.RunFilter, before int64) (string, []any) {
 	if !f.Since.IsZero() {
 		and("seq > coalesce((select seq from run where created_at < ? order by seq desc limit 1), 0)", nano(f.Since))
 	}
-	return "select " + runColumns + ", seq from run where " + strings.Join(where, " and ") + " order by seq desc limit ?", append(args, page)
+	return "select " + runColumns + ", seq from " + runsBy(f) + " where " + strings.Join(where, " and ") + " order by seq desc limit ?", append(args, page)
 }
