@@ -39,7 +39,7 @@ var hints = map[string]string{
 	stateShutdown:    "the database is shutting down: ask again when it is up",
 	stateCrash:       "the database is restarting after a crash: ask again when it is up",
 	stateStarting:    "the database is starting up or shutting down: ask again when it is up",
-	stateLockTimeout: "another session holds a lock on this operation: end it (pg_stat_activity names it)",
+	stateLockTimeout: "another session holds a lock on what this changes: end it (pg_stat_activity names it)",
 	stateNoTable:     "the schema is gone: run semel migrate up",
 	stateNoSchema:    "the schema is gone: run semel migrate up",
 	stateNoDatabase:  "create the database first, for example with createdb",

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -117,7 +118,7 @@ func split(workflows []semel.WorkflowRef) (names []string, versions []int) {
 
 // RenewRuns extends leases; see semel.Runs. It holds no lock while it waits for
 // another: runs that somebody else has locked, as their own commits do, follow
-// one by one.
+// one by one. Beside an error it returns those that it renewed all the same.
 func (s *Store) RenewRuns(ctx context.Context, fences []semel.RunFence, lease time.Duration) ([]semel.Run, error) {
 	if len(fences) == 0 {
 		return nil, nil
@@ -134,13 +135,10 @@ func (s *Store) RenewRuns(ctx context.Context, fences []semel.RunFence, lease ti
 		if renewed[f.Run] {
 			continue
 		}
-		late, err := s.renew(ctx, []semel.RunFence{f}, lease, "")
-		if err != nil {
-			return nil, err
-		}
-		runs = append(runs, late...)
+		late, lateErr := s.renew(ctx, []semel.RunFence{f}, lease, "")
+		runs, err = append(runs, late...), errors.Join(err, lateErr)
 	}
-	return runs, nil
+	return runs, err
 }
 
 func (s *Store) renew(ctx context.Context, fences []semel.RunFence, lease time.Duration, locked string) (runs []semel.Run, err error) {

@@ -182,3 +182,29 @@ func TestStartTxNeedsNoStore(t *testing.T) {
 		t.Errorf("%d runs, want 1", got)
 	}
 }
+
+// A run that an outsider has locked takes no other one's renewal with it.
+func TestALockedRunIsRenewedAlone(t *testing.T) {
+	t.Parallel()
+	url := migrated(t)
+	s := open(t, url, postgres.Options{})
+	var held []semel.RunFence
+	for range 3 {
+		held = append(held, fenceOf(begun(t, s, "billing")))
+	}
+	tx, err := session(t, url).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(t.Context()) // nothing was changed
+	if _, err := tx.Exec(t.Context(), `select from semel.run where id = $1 for update`, [16]byte(held[1].Run)); err != nil {
+		t.Fatal(err)
+	}
+	runs, err := s.RenewRuns(t.Context(), held, time.Hour)
+	if !errors.Is(err, semel.ErrUnavailable) {
+		t.Errorf("error %v, want ErrUnavailable", err)
+	}
+	if len(runs) != 2 || runs[0].ID == held[1].Run || runs[1].ID == held[1].Run {
+		t.Errorf("%d runs were renewed, want the other two", len(runs))
+	}
+}
