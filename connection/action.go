@@ -16,7 +16,6 @@ type action struct {
 	method, path string
 	contract     semel.Contract // complete
 	inherits     bool           // somebody said how it may be repeated
-	strict       bool           // the file names its protection
 	required     []string       // members of its input
 	inPath       []string       // members that the path names
 	template     string         // the member that a rendered template becomes
@@ -34,13 +33,12 @@ func (a *action) reads() bool { return a.method == http.MethodGet }
 // its path.
 func (a *action) bare() bool { return a.method == http.MethodGet || a.method == http.MethodDelete }
 
-// current is an operation's own contract under what the action promises now. A
-// protection that the file names for it today counts as well.
+// current is an operation's own contract under what the action promises now, its
+// protection too: whoever learns that a destination honours no keys says so here,
+// and nothing is sent again by the word of yesterday.
 func (a *action) current(own semel.Contract) semel.Contract {
 	now := current(own, a.contract)
-	if a.strict {
-		now.Protection = a.contract.Protection
-	}
+	now.Protection = a.contract.Protection
 	return now
 }
 
@@ -111,8 +109,8 @@ func (r *reader) action(key, value *yaml.Node, s *settings) *action {
 	if !r.promise(key, s, &d) {
 		return a
 	}
-	a.contract, a.strict = d.contract, d.protection != nil
-	a.inherits = a.strict || !s.inferred || a.contract.Protection != semel.Unprotected || a.contract.Effect != ""
+	a.contract = d.contract
+	a.inherits = d.protection != nil || !s.inferred || a.contract.Protection != semel.Unprotected || a.contract.Effect != ""
 	return a
 }
 

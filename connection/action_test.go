@@ -178,6 +178,40 @@ func TestResolveAction(t *testing.T) {
 	}
 }
 
+// Law 8, M24: whatever takes the protection away in the file - the action, its
+// connection or its profile - holds for what was claimed before.
+func TestProtectionThatIsTakenBack(t *testing.T) {
+	const keyed = "protection: keyed\n    key_header: Idempotency-Key\n    window: 1h"
+	const inferred = "key_header: Idempotency-Key\n    window: 1h"
+	for name, tt := range map[string]struct{ before, now string }{
+		"the connection": {keyed, "protection: none"},
+		"the profile":    {inferred, "timeout: 5s"},
+		"a lookup":       {keyed, "protection: lookup\n    lookup: '/v1/{key}'"},
+	} {
+		for _, action := range []string{"charge", ""} {
+			if action == "" && name == "the profile" {
+				continue // a flag may have said more than the connection, which names nothing
+			}
+			t.Run(name+" "+action, func(t *testing.T) {
+				const actions = "\n    actions: {charge: {post: /v1/charges}}"
+				call, err := parse(t, conn(tt.before+actions)).Call("payments", "charge", map[string]any{})
+				if err != nil || call.Contract.Protection != semel.Keyed {
+					t.Fatalf("got %+v, %v", call.Contract, err)
+				}
+				call.Request.Action = action
+				o := &semel.Operation{Identity: semel.Identity{Request: call.Request, Contract: call.Contract}}
+				_, now, err := parse(t, conn(tt.now+actions)).Resolve(o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := o.Contract.Stricter(now).Protection; got.Repeatable() {
+					t.Errorf("what was claimed before is %s and sent again, although the file says %q now", got, tt.now)
+				}
+			})
+		}
+	}
+}
+
 func TestActionErrors(t *testing.T) {
 	for want, action := range map[string]string{
 		"5:15: action payments.a goes nowhere: add post: /path":            "a: {owner: x}",

@@ -114,12 +114,17 @@ func (c *Config) Resolve(o *semel.Operation) (semel.Destination, semel.Contract,
 	if a, ok := s.actions[o.Request.Action]; ok {
 		return d, a.current(o.Contract), nil
 	}
-	return d, current(o.Contract, d.Contract()), nil
+	now := current(o.Contract, d.Contract())
+	if s.database == nil && !s.inferred {
+		now.Protection = s.contract.Protection // the file names it; where it does not, a flag may have said more
+	}
+	return d, now, nil
 }
 
 // current is the operation's own contract under what the connection promises
-// now. What an action or a flag said beyond the connection stays; where the
-// connection has become more cautious, Contract.Stricter takes its word.
+// now. What an action or a flag said beyond the connection stays, its protection
+// too; where the connection has become more cautious, Contract.Stricter takes its
+// word.
 func current(own, promised semel.Contract) semel.Contract {
 	now := own
 	if promised.Protection == semel.Keyed && own.Protection == semel.Keyed {
