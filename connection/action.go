@@ -39,6 +39,9 @@ func (a *action) bare() bool { return a.method == http.MethodGet || a.method == 
 func (a *action) current(own semel.Contract) semel.Contract {
 	now := current(own, a.contract)
 	now.Protection = a.contract.Protection
+	if own.Protection == semel.Keyed && now.Protection == semel.Keyed && (own.KeyHeader != a.contract.KeyHeader || own.KeyQuoted != a.contract.KeyQuoted) {
+		now.Protection = inferred(semel.Contract{LookupURL: own.LookupURL}) // its attempts carried the key where nobody reads it
+	}
 	return now
 }
 

@@ -187,10 +187,12 @@ func TestProtectionThatIsTakenBack(t *testing.T) {
 		"the connection": {keyed, "protection: none"},
 		"the profile":    {inferred, "timeout: 5s"},
 		"a lookup":       {keyed, "protection: lookup\n    lookup: '/v1/{key}'"},
+		"the header":     {keyed, "protection: keyed\n    key_header: X-Request-Key\n    window: 1h"},
+		"the spelling":   {keyed, keyed + "\n    key_quoted: true"},
 	} {
 		for _, action := range []string{"charge", ""} {
-			if action == "" && name == "the profile" {
-				continue // a flag may have said more than the connection, which names nothing
+			if action == "" && !strings.HasPrefix(tt.now, "protection: none") && !strings.HasPrefix(tt.now, "protection: lookup") {
+				continue // a flag may have said more than the connection
 			}
 			t.Run(name+" "+action, func(t *testing.T) {
 				const actions = "\n    actions: {charge: {post: /v1/charges}}"
