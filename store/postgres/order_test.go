@@ -142,7 +142,13 @@ func TestBatchesDoNotDeadlock(t *testing.T) {
 				events := make([]semel.InboxEvent, many)
 				for i := range many {
 					ready.Go(func() {
-						parent, child := begun(t, s, "parent"), begun(t, s, "child")
+						parent, n := begun(t, s, "parent"), newRun("child")
+						n.ID = newID(parent.ID.Time().Add(time.Millisecond)) // within one, IDs are in no order
+						child, _, err := s.Start(t.Context(), n, &worker)
+						if err != nil {
+							t.Error(err)
+							return
+						}
 						e := semel.InboxEvent{ID: child.ID.String(), Name: "paid", Match: child.ID.String()}
 						paid := semel.RunWait{Path: "paid", Kind: semel.WaitEvent, Event: e.Name, Match: e.Match}
 						commitRun(t, s, semel.RunCommit{RunFence: fenceOf(child), Next: ends(semel.RunWaiting, paid)})
