@@ -20,7 +20,7 @@ var mutants = []mutant{
 	},
 	{
 		"send_by is ignored", "engine/attempt.go",
-		`case over(h.sendBy, time.Now()) || h.until.over():`, `case false:`,
+		`case over(h.sendBy, h.e.clock()) || h.until.over(h.e.clock()):`, `case false:`,
 		"./engine", "TestTooLateToSend",
 	},
 	{

@@ -66,7 +66,7 @@ var ofRuns = []mutant{
 	},
 	{
 		"a person's retry has no attempts of its own", "engine/act.go",
-		`!unsent && a.ClaimedAt.After(asked)`, `!unsent && !asked.After(x.w.e.estimate())`,
+		`if x.run.RetriedAt.After(asked) {`, `if false {`,
 		"./engine", "TestRetriesAreForKnownFailures/sqlite",
 	},
 	{
@@ -122,12 +122,12 @@ var ofRuns = []mutant{
 	},
 	{
 		"PostgreSQL commits a batch in no order", "store/postgres/group.go",
-		"slices.SortFunc(batch, inOrder)", "_ = slices.Clone(batch)",
+		"slices.SortFunc(batch, byPlace)", "_ = slices.Clone(batch)",
 		"./store/postgres", "TestBatchesDoNotDeadlock/susp",
 	},
 	{
-		"PostgreSQL locks one of several operations after another", "store/postgres/group.go",
-		"locks := together(requests); len(locks) > 0", "locks := together(requests); len(locks) < 0",
+		"PostgreSQL locks the operations of a batch in no order", "store/postgres/order.go",
+		"bytes.Compare(a.there[:], b.there[:]))", "0)",
 		"./store/postgres", "TestBatchesDoNotDeadlock/susp",
 	},
 	{
@@ -137,7 +137,7 @@ var ofRuns = []mutant{
 	},
 	{
 		"PostgreSQL wakes nobody for a batch", "store/postgres/group.go",
-		"if s.wakes != (semel.ID{}) {", "if s.refused != nil {",
+		"if s.wakes {", "if s.refused != nil {",
 		"./store/postgres", "TestConformanceRuns/WakeOperation|TestNoLostWakeUp/operation",
 	},
 	{
