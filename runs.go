@@ -21,7 +21,8 @@ type Runs interface {
 	// counts as a crash.
 	Claim(ctx context.Context, c RunClaim, workflows []WorkflowRef, limit int) ([]Run, error)
 	// RenewRuns extends the leases of runs that a worker holds and returns them
-	// as they are now; a run that it lost is left out.
+	// as they are now; a run that it lost is left out. Beside an error it returns
+	// those that it extended all the same, and nothing is known of the others.
 	RenewRuns(ctx context.Context, held []RunFence, lease time.Duration) ([]Run, error)
 	// CommitRun makes one step of an execution durable, in one transaction.
 	CommitRun(ctx context.Context, c RunCommit) RunCommitted

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"testing"
@@ -16,7 +17,7 @@ type watched struct {
 	shifted
 	semel.Runs
 	commit func(c semel.RunCommit, commit func() semel.RunCommitted) semel.RunCommitted
-	renew  func(runs []semel.Run) []semel.Run
+	renew  func(runs []semel.Run, err error) ([]semel.Run, error)
 }
 
 func watch(s shifted) *watched { return &watched{shifted: s, Runs: s.(semel.Runs)} }
@@ -31,10 +32,10 @@ func (s *watched) CommitRun(ctx context.Context, c semel.RunCommit) semel.RunCom
 
 func (s *watched) RenewRuns(ctx context.Context, held []semel.RunFence, lease time.Duration) ([]semel.Run, error) {
 	runs, err := s.Runs.RenewRuns(ctx, held, lease)
-	if s.renew != nil {
-		runs = s.renew(runs)
+	if s.renew == nil {
+		return runs, err
 	}
-	return runs, err
+	return s.renew(runs, err)
 }
 
 // TestAStepBeginsAfterItsClaim: its effect begins when the store has
@@ -112,7 +113,7 @@ func TestAnswerIsKeptHoweverTheRunEnds(t *testing.T) {
 			store := watch(base)
 			if end.lost {
 				told := make(chan struct{})
-				store.renew = func([]semel.Run) []semel.Run { defer close(told); return nil }
+				store.renew = func([]semel.Run, error) ([]semel.Run, error) { defer close(told); return nil, nil }
 				w.answer = func(n int, _ *semel.Send) (semel.Event, bool) {
 					<-told
 					time.Sleep(50 * time.Millisecond) // the worker draws its conclusions
@@ -134,6 +135,44 @@ func TestAnswerIsKeptHoweverTheRunEnds(t *testing.T) {
 	})
 }
 
+// TestRenewalBesideAnError: a run that the store could not renew takes no other
+// one's lease with it.
+func TestRenewalBesideAnError(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() shifted) {
+		var w world
+		charge := act("charge", &w, semel.Contract{Protection: semel.Unprotected})
+		bill := semel.Workflow[invoice]{Name: "bill", Func: func(ctx semel.Context, i invoice) error {
+			for _, name := range []string{"first", "second"} {
+				if _, err := semel.Do(ctx.Named(name), charge, i); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}
+		store := watch(open())
+		var renewals atomic.Int32
+		enough := make(chan struct{})
+		store.renew = func(runs []semel.Run, err error) ([]semel.Run, error) {
+			if renewals.Add(1) == 8 { // two leases later
+				close(enough)
+			}
+			return runs, errors.Join(err, semel.ErrUnavailable)
+		}
+		w.answer = func(n int, _ *semel.Send) (semel.Event, bool) {
+			<-enough
+			return confirmed(n), true
+		}
+		e := newEngine(t, store, engine.Options{Lease: time.Second})
+		worker, err := engine.NewWorker(t.Context(), e, engine.WorkerOptions{Workflows: []semel.WorkflowDefinition{bill.Definition()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &rig{T: t, store: store, runs: store, e: e, w: worker}
+		r.want(r.pass(r.start(bill.New("b-1", invoice{ID: "i-1"})).ID), semel.RunCompleted, "")
+		wantEffects(t, &w, 2, 2)
+	})
+}
+
 // TestStopBeforeSending: a request to stop that the worker hears of after the
 // claim is tested immediately before the first byte.
 func TestStopBeforeSending(t *testing.T) {
@@ -150,14 +189,14 @@ func TestStopBeforeSending(t *testing.T) {
 				}}
 				heard := make(chan struct{})
 				store := watch(base)
-				store.renew = func(runs []semel.Run) []semel.Run {
+				store.renew = func(runs []semel.Run, err error) ([]semel.Run, error) {
 					for _, r := range runs {
 						if r.Cancel || r.Paused {
 							time.AfterFunc(50*time.Millisecond, func() { close(heard) })
 							store.renew = nil
 						}
 					}
-					return runs
+					return runs, err
 				}
 				e := newEngine(t, store, engine.Options{Lease: time.Second})
 				worker, err := engine.NewWorker(t.Context(), e, engine.WorkerOptions{Workflows: []semel.WorkflowDefinition{bill.Definition()}})

@@ -42,15 +42,15 @@ func (w *Worker) renew(ctx context.Context) {
 	patient, cancel := context.WithTimeout(ctx, w.e.opt.Lease)
 	defer cancel()
 	runs, err := w.runs.RenewRuns(patient, fences, w.e.opt.Lease)
-	if err != nil {
-		if ctx.Err() == nil {
-			w.e.log.Warn("renew the leases of runs", "runs", len(fences), "err", err)
-		}
-		return
-	}
 	for _, r := range runs {
 		held[r.ID].renewed(asked, &r)
 		delete(held, r.ID)
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			w.e.log.Warn("renew the leases of runs", "runs", len(held), "err", err)
+		}
+		return // nothing is known of the rest
 	}
 	for _, x := range held {
 		x.lose()
