@@ -128,7 +128,7 @@ func words(r *semel.Run) string {
 	case semel.RunWaiting:
 		return "waits for a time, an event, an approval, another run or an outcome"
 	case semel.RunHeld:
-		return "held: it needs a person, and nothing is sent until then"
+		return "held: it needs a person, and nothing new begins until then"
 	case semel.RunCompleted:
 		return "completed"
 	case semel.RunFailed:
