@@ -141,9 +141,9 @@ func TestRenewalBesideAnError(t *testing.T) {
 	eachStore(t, func(t *testing.T, open func() shifted) {
 		var w world
 		charge := act("charge", &w, semel.Contract{Protection: semel.Unprotected})
-		bill := semel.Workflow[invoice]{Name: "bill", Func: func(ctx semel.Context, i invoice) error {
-			for _, name := range []string{"first", "second"} {
-				if _, err := semel.Do(ctx.Named(name), charge, i); err != nil {
+		bill := semel.Workflow[invoice]{Name: "bill", Func: func(ctx semel.Context, _ invoice) error {
+			for _, id := range []string{"i-1", "i-2"} {
+				if _, err := semel.Do(ctx.Named(id), charge, invoice{ID: id}); err != nil {
 					return err
 				}
 			}
