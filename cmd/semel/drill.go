@@ -256,10 +256,10 @@ func (d *drilling) end(report *os.File) error {
 		d.sh.say("%d workflows drilled: %d schedules, %d twice, %d lost", len(d.Workflows), d.Schedules, d.Twice, d.Lost)
 	}
 	switch {
-	case d.idle > 0:
-		return &outcomeError{exitUsage}
 	case d.Twice+d.Lost > 0:
 		return &outcomeError{exitFailed}
+	case d.idle > 0:
+		return &outcomeError{exitUsage}
 	}
 	return nil
 }
