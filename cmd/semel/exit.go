@@ -20,7 +20,7 @@ const (
 	exitUnknown     = 3
 	exitRefused     = 4 // conflict, expired, unsafe, incident
 	exitInProgress  = 5
-	exitUnavailable = 6 // Semel itself could not work, and nothing was sent
+	exitUnavailable = 6 // Semel itself could not work, and this call sent nothing
 	exitBug         = 70
 )
 

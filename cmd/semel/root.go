@@ -29,7 +29,7 @@ Exit codes:
 
   0  completed                    4  refused: conflict, expired, unsafe, incident
   1  failed, nothing happened     5  in progress
-  2  usage or bad input           6  Semel itself could not work, nothing was sent
+  2  usage or bad input           6  Semel itself could not work; this call sent nothing
   3  outcome unknown             70  a bug in Semel
 
 stdout is data, stderr is messages; --output json prints one JSON object.`
