@@ -50,7 +50,9 @@ func (a Action[In, Out]) stepCall(in In) (call Call, keyless bool, err error) {
 	return call, keyless, err
 }
 
-// FailedError says that a step failed, and that nothing happened.
+// FailedError says that a step failed, and that nothing happened. Of an effect
+// that commutes and has no operation, it says so of the last try: an earlier one
+// whose answer was lost may have happened.
 type FailedError struct {
 	Path   string
 	Reason string
