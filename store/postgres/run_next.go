@@ -144,7 +144,7 @@ func (s *Store) ending(f semel.RunFence, n *semel.RunNext) (watched []semel.ID, 
 		}
 	}
 	if len(watched) > 0 {
-		statements = append(statements, statement{sql: lookAgain, args: []any{[16]byte(f.Run), f.Attempt}, exec: true})
+		statements = append(statements, statement{sql: lookAgain, args: []any{[16]byte(f.Run), f.Attempt, offset}, exec: true})
 	}
 	return watched, statements
 }
@@ -211,7 +211,7 @@ where id = $1::uuid
 	if slices.ContainsFunc(waits, func(w semel.RunWait) bool { return w.Kind == semel.WaitApproval }) {
 		batch.Queue(tie, [16]byte(f.Run))
 	}
-	batch.Queue(lookAgain, [16]byte(f.Run), f.Attempt)
+	batch.Queue(lookAgain, [16]byte(f.Run), f.Attempt, s.offset())
 	return sendAll(ctx, tx, &batch)
 }
 

@@ -230,3 +230,21 @@ from pg_stat_user_tables as t
 where t.relid = $1::text::regclass`
 	return query[int64](t, conn, read, table)
 }
+
+// A run that was woken stays due since then, whatever an end that comes late,
+// and no longer counts, is about.
+func TestALateEndMovesNoWakeUp(t *testing.T) {
+	t.Parallel()
+	s := open(t, migrated(t), postgres.Options{})
+	o, r := commit(t, s, claimOf(t, time.Now())), begun(t, s, "billing")
+	commitRun(t, s, semel.RunCommit{RunFence: fenceOf(r), Next: ends(semel.RunHeld, waitFor(o))})
+	commit(t, s, confirmationOf(t, o))
+	woken := loadRun(t, s, r.ID)
+	out := s.CommitRun(t.Context(), semel.RunCommit{RunFence: fenceOf(r), Next: ends(semel.RunWaiting, waitFor(o))})
+	if !errors.Is(out.RunErr, semel.ErrStale) {
+		t.Errorf("error %v, want ErrStale", out.RunErr)
+	}
+	if got := loadRun(t, s, r.ID); !got.DueAt.Equal(woken.DueAt) || woken.DueAt.IsZero() {
+		t.Errorf("due at %v, and was at %v", got.DueAt, woken.DueAt)
+	}
+}

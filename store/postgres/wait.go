@@ -36,7 +36,8 @@ func waitArgs(waits []semel.RunWait) []any {
 	return []any{path, kind, until, event, match, target, version, person, since, reason}
 }
 
-// lookAgain makes the run due if a wait of it is over already.
+// lookAgain makes the run due if a wait of it is over already. One that was woken
+// since it was suspended stays due since then.
 const lookAgain = `
 update semel.run as r
 set due_at = r.updated_at
@@ -44,6 +45,7 @@ where r.id = $1::uuid
   and r.attempt = $2::integer
   and r.lease_until is null
   and r.ended_at is null
+  and r.due_at between r.updated_at and clock_timestamp() + $3::interval is not true
   and (` + anyOver + `)`
 
 const anyOver = `exists (
