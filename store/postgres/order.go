@@ -21,14 +21,13 @@ import (
 // claims gives the request its place by what c claims. What is recorded before
 // it keeps the run from other workers until then, and so stays before it.
 func (r *request) claims(c semel.Change, before []statement) {
-	switch {
-	case c.Before.Version == 0:
+	if c.Before.Version == 0 {
 		r.scope, r.key = c.After.Scope, c.After.Key
-	default:
-		for i := range before {
-			if before[i].there == (semel.ID{}) {
-				before[i].there = c.After.ID
-			}
+		return
+	}
+	for i := range before {
+		if before[i].there == (semel.ID{}) {
+			before[i].there = c.After.ID
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 // nobody reads. Reads that overlap without a pause do not keep it from that.
 func TestLogDoesNotGrowForEver(t *testing.T) {
 	if testing.Short() {
-		t.Skip("writes 280 MB")
+		t.Skip("280 MB are too much to write under the race detector; the run without -short executes it")
 	}
 	path := newPath(t)
 	s := create(t, path)
